@@ -1,4 +1,4 @@
-//! What one call would touch: the concrete accesses that an input implies, known before anything runs.
+//! The concrete accesses of one call. They follow from its input, and are known before anything runs.
 
 use serde::{Deserialize, Serialize};
 
@@ -41,7 +41,7 @@ pub enum Access {
     },
 }
 
-/// What a shell access runs, as far as it can be known before it runs.
+/// The command of a shell access, as far as it is known before it runs.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CommandLine {

@@ -17,9 +17,9 @@ pub struct RunId(String);
 pub struct CallAddressError {
     /// Which part it is: `run`, `node` or `attempt`.
     pub what: &'static str,
-    /// What was given.
+    /// The given text.
     pub found: String,
-    /// What would be valid.
+    /// The form of a valid text.
     pub expected: &'static str,
 }
 

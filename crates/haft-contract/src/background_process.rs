@@ -1,6 +1,6 @@
-//! Programs that outlive one call, as tools see them: worker processes, servers that speak over a channel. They are started
-//! on a model's behalf like any command, and so under the grant of the call that starts them. What is said over the channel
-//! is the tool's own affair, and so is how long it keeps them.
+//! Programs that outlive one call, as tools see them: worker processes, and servers that speak over a channel. They are
+//! started on a model's behalf like any command, and so under the grant of the call that starts them. The tool decides what
+//! it sends over the channel, and how long it keeps them.
 
 use std::ffi::OsString;
 use std::io;
@@ -13,11 +13,11 @@ pub const CHANNEL_DESCRIPTOR: i32 = 3;
 
 /// Starts programs that outlive one call, confined as the call is.
 ///
-/// What the program may touch is what the call was granted: it reads the roots unless it asks for none, changes the directories that the call
-/// declared with [`Access::write`](crate::Access::write) and asks for here, and reaches the hosts of the call's grant
-/// through a proxy of its own, for as long as it lives.
+/// The program has the grant of the call. It reads the roots, unless the request excludes them. It changes the directories
+/// that the call declared with [`Access::write`](crate::Access::write) and that the request names. It reaches the hosts of
+/// the grant through its own proxy, for as long as it lives.
 pub trait BackgroundProcesses: Send + Sync {
-    /// Starts a program. Nothing is left of one whose start is given up.
+    /// Starts a program. If the caller gives the start up, nothing is left of the program.
     fn start(
         &self,
         request: BackgroundProcessRequest,
@@ -28,7 +28,7 @@ pub trait BackgroundProcesses: Send + Sync {
 pub trait BackgroundProcess: Send {
     /// Sends all of a message.
     ///
-    /// One that was given up in the middle has been sent in part: the program is to be killed then.
+    /// If the caller gives up in the middle, a part of the message was sent. Then kill the program.
     fn send<'a>(&'a mut self, message: &'a [u8]) -> BoxFuture<'a, io::Result<()>>;
 
     /// Waits for the next line, and adds it to `into` without its line feed.
@@ -55,7 +55,7 @@ pub trait BackgroundProcess: Send {
     /// Returns what the program has written beside its channel since this was last asked, head and tail of it if it was
     /// too much. It is always read, so that a flood neither blocks the program nor fills memory.
     ///
-    /// What was written before a line came over the channel is there when the line has been received.
+    /// Output that was written before a line came over the channel is there when the line has been received.
     fn take_output(&mut self) -> BoxFuture<'_, Excerpt>;
 
     /// Asks for the program and everything that it started to be killed; [`BackgroundProcess::wait_for_exit`] tells when that is done.
@@ -66,7 +66,7 @@ pub trait BackgroundProcess: Send {
     /// Can be given up and called again, also after it has answered.
     fn wait_for_exit(&mut self) -> BoxFuture<'_, Result<ProcessEnding, ToolError>>;
 
-    /// Returns which bound ended the program, in a sentence for whoever reads of its end; known once it has ended.
+    /// Returns the bound that ended the program, in a sentence for people and models. It is known once the program has ended.
     fn exceeded_limit(&self) -> Option<String>;
 
     /// Returns what happened around the program, for [`Output::confined`](crate::ToolOutput) of the call: what confines it, the
@@ -86,11 +86,11 @@ pub struct BackgroundProcessRequest {
     pub env: Vec<(OsString, OsString)>,
     /// Working directory; `None` is the root.
     pub cwd: Option<String>,
-    /// What it may read besides what every command may: its own files, a virtual environment. Absolute paths.
+    /// Further paths that it may read, such as its own files or a virtual environment. Absolute paths.
     pub readable: Vec<PathBuf>,
     /// Which files of the workspace it may read.
     pub files: ProcessFileAccess,
-    /// What it may change.
+    /// The directories that it may change.
     pub writable: ProcessWriteAccess,
     /// Which hosts it may reach.
     pub hosts: ProcessHostAccess,
@@ -137,23 +137,23 @@ pub enum ProcessHostAccess {
 /// How a program is spoken to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ProcessChannel {
-    /// Through a descriptor of its own, [`CHANNEL_DESCRIPTOR`]. Standard input is empty; what goes to standard output and
-    /// standard error is its output.
+    /// Through a separate descriptor, [`CHANNEL_DESCRIPTOR`]. Standard input is empty. Standard output and standard error are
+    /// its output.
     #[default]
     Descriptor,
-    /// Through standard input and standard output. What goes to standard error is its output.
+    /// Through standard input and standard output. Standard error is its output.
     Stdio,
 }
 
-/// What came over a channel.
+/// The result of waiting for a line of a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ChannelRead {
     /// A whole line.
     Line,
-    /// The end. What had come since the last line is none, and is lost.
+    /// The end. An unfinished last line is lost.
     Closed,
-    /// More than was to be waited for, without an end in sight. It can be waited for with a higher bound; otherwise the
-    /// program is to be killed, since what follows is not the beginning of a line.
+    /// The line is longer than the bound. The caller can wait for it again with a higher bound. Otherwise kill the program,
+    /// since the next bytes are not the beginning of a line.
     TooLong,
 }
 

@@ -1,11 +1,11 @@
-//! How long a program of other people that failed is left alone, whoever starts it. Nobody waits for the end of that: what
-//! comes too early fails at once. The clock is read by whoever asks.
+//! The time for which haft does not start a program again after it failed. No call waits for the end of that time: a call
+//! that comes too early fails at once. The caller reads the clock.
 
 use std::time::{Duration, Instant};
 
 use crate::limits::LEFT_ALONE_SECONDS;
 
-/// The failures in a row, and until when nobody tries again.
+/// The failures in a row, and the time of the next try.
 #[derive(Clone, Debug)]
 pub struct FailureBackoff {
     failures: usize,

@@ -1,4 +1,4 @@
-//! What a call may ask of the program that made it: an MCP client can show a form of the tool's own, ask its model, and say
+//! The requests of a call to the program that made it: an MCP client can show a form of the tool, ask its model, and say
 //! which directories it works in. Tools that want an answer of a person in words use [`Questions`](crate::Questions), which every
 //! front end has; this is for programs that embed haft behind a protocol and know what their clients can do. Parameters
 //! and answers are the protocol's own, unchecked.
@@ -21,11 +21,11 @@ pub enum ClientRequestMethod {
 /// One request to a client.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClientRequest {
-    /// What tells it apart from the others that are made with it.
+    /// Its name among the requests that are made together.
     pub name: String,
-    /// What is asked for.
+    /// The kind of the request.
     pub method: ClientRequestMethod,
-    /// With which parameters, as the protocol has them.
+    /// The parameters of the protocol.
     pub params: Value,
 }
 
@@ -47,7 +47,7 @@ impl ClientRequester for () {
     }
 
     fn request(&self, _: Vec<ClientRequest>) -> BoxFuture<'_, Result<Vec<Value>, ToolError>> {
-        let message = "whoever made this call cannot be asked for anything while it runs";
+        let message = "the client that made this call takes no requests while the call runs";
         Box::pin(async move { Err(ToolError::new(ErrorCode::Unavailable, message)) })
     }
 }

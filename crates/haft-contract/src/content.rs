@@ -27,14 +27,14 @@ pub enum ContentPart {
         /// Its bytes as base64.
         data: String,
     },
-    /// A resource with what is in it.
+    /// A resource with its content.
     Resource {
         /// Its address.
         uri: String,
         /// Its MIME type.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         mime_type: Option<String>,
-        /// What is in it.
+        /// Its content.
         #[serde(flatten)]
         body: ResourceBody,
     },
@@ -50,7 +50,7 @@ pub enum ContentPart {
     },
 }
 
-/// What is in a resource.
+/// The content of a resource.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ResourceBody {

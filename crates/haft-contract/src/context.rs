@@ -1,4 +1,4 @@
-//! What a tool is told and given for one call.
+//! The context of one call: the data and the surfaces that a tool gets.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,8 +19,7 @@ pub struct Cx {
     parts: Arc<CxParts>,
 }
 
-/// Everything a context is made of. The runtime fills it in; so does whoever calls a tool's implementation
-/// directly.
+/// The parts of a context. The runtime fills them in, and so does code that calls a tool's implementation directly.
 pub struct CxParts {
     /// The tool called.
     pub tool: ToolId,
@@ -28,7 +27,7 @@ pub struct CxParts {
     pub effect: Effect,
     /// Which call it is.
     pub call_address: CallAddress,
-    /// What the call is, whatever its order.
+    /// The key of the call, which does not depend on its order.
     pub call_key: CallKey,
     /// The session that the call is made in.
     pub session: String,
@@ -40,7 +39,7 @@ pub struct CxParts {
     pub max_output_bytes: usize,
     /// Time for the call, in milliseconds.
     pub timeout_ms: u64,
-    /// That time, as calls see it that are made for this one.
+    /// The same time, for calls that are made for this one.
     pub time: Arc<dyn CallTime>,
     /// Cancelled when the caller gives up or time is up.
     pub cancellation: CancellationToken,
@@ -79,16 +78,16 @@ pub struct CallProgress {
     pub done: f64,
     /// Where `done` ends, if known.
     pub total: Option<f64>,
-    /// What is going on.
+    /// A description of the step.
     pub message: String,
 }
 
-/// Something that a running call has to say to whoever watches it, beside its answer.
+/// A message of a running call, beside its answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogLine {
     /// How much it matters.
     pub level: LogLevel,
-    /// What happened.
+    /// The text.
     pub message: String,
 }
 
@@ -111,7 +110,7 @@ pub trait ProgressSink: Send + Sync {
     /// Reports a step. Must not block.
     fn report(&self, progress: CallProgress);
 
-    /// Takes a line for whoever watches the call; most drop it. Must not block.
+    /// Takes a log line. Most front ends drop it. Must not block.
     fn log(&self, _: LogLine) {}
 }
 
@@ -203,12 +202,12 @@ impl Cx {
         self.parts.cancellation.is_cancelled()
     }
 
-    /// Reports a step to whoever waits for the call.
+    /// Reports a step to the caller.
     pub fn report(&self, progress: CallProgress) {
         self.parts.progress.report(progress);
     }
 
-    /// Says something to whoever watches the call. It is neither part of the answer nor recorded.
+    /// Logs a line for the front end. It is neither part of the answer nor recorded.
     pub fn log(&self, level: LogLevel, message: impl Into<String>) {
         self.parts.progress.log(LogLine { level, message: message.into() });
     }

@@ -1,4 +1,4 @@
-//! What a tool publishes.
+//! The data that a tool publishes.
 
 use std::borrow::Cow;
 use std::num::NonZeroU32;
@@ -14,16 +14,16 @@ use crate::{Effect, RequirementSet, ToolId, ToolKind};
 pub struct Contract {
     /// Stable identifier.
     pub id: ToolId,
-    /// What a model reads to decide whether to call.
+    /// The text by which a model decides whether to call.
     pub description: String,
     /// JSON Schema of the input.
     pub parameters: Value,
     /// JSON Schema of the output's data, where the tool promises one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<Value>,
-    /// What it needs of the outside.
+    /// The outside access that it needs.
     pub requires: RequirementSet,
-    /// What a call does to the world.
+    /// The effect of a call on the world.
     pub effect: Effect,
     /// Whether a plan runs it only when the user named it.
     pub dangerous: bool,
@@ -55,12 +55,12 @@ pub struct Contract {
     /// Whether all that a call does is to have subagents do something, whose own calls are judged and recorded one by one.
     #[serde(skip)]
     pub delegates: bool,
-    /// What the tool keeps in the connection, if it keeps anything there.
+    /// The data that the tool keeps in the connection, if any.
     #[serde(skip)]
     pub connection_store: Option<ConnectionStore>,
 }
 
-/// What a tool keeps in the connection beyond its calls. A connection takes it over from recorded calls.
+/// The data that a tool keeps in the connection beyond its calls. A connection takes it over from recorded calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ConnectionStore {
     /// The todo list, from the input's `todos`.
@@ -85,7 +85,7 @@ pub enum ToolOrigin {
     Mcp {
         /// The server's name in the manifest.
         server: String,
-        /// What the server calls the tool.
+        /// The name that the server has for the tool.
         tool: String,
     },
 }

@@ -13,11 +13,11 @@ const FIELDS: &[&str] = &["url", "title", "notes", "text", "head"];
 pub struct OutputDocument {
     /// Where it was found.
     pub url: String,
-    /// What it is called, if it says so.
+    /// Its title, if it has one.
     pub title: Option<String>,
-    /// What a reader should know of the text, such as that it is not whole.
+    /// Notes about the text for its reader, such as that a part is missing.
     pub notes: Vec<String>,
-    /// What it says. Over the output limit, its end goes to the sidecar.
+    /// Its text. Over the output limit, its end goes to the sidecar.
     pub text: String,
 }
 
@@ -48,18 +48,16 @@ pub(crate) fn document_text(data: &Value, metadata: &EnvelopeMetadata) -> Option
         Some(head) => cut_text(head, None, metadata),
         None => text_field("text")?.to_owned(),
     };
-    let line = |name: &str, value: &str| format!("{name}: {}\n", on_one_line(value));
+    // The author of the document must not write other lines of the head, such as its URL.
+    let is_break = |one: char| one.is_control() || matches!(one, '\u{2028}' | '\u{2029}');
+    let line = |name: &str, value: &str| {
+        let parts: Vec<&str> = value.split(is_break).filter(|part| !part.is_empty()).collect();
+        format!("{name}: {}\n", parts.join(" "))
+    };
     let title = text_field("title").map(|title| line("title", title)).unwrap_or_default();
     let notes = fields.get("notes").and_then(Value::as_array).into_iter().flatten();
     let notes: String = notes.filter_map(Value::as_str).map(|note| line("note", note)).collect();
     Some(format!("{title}{}{notes}\n{text}", line("url", url)))
-}
-
-/// Returns a text as it stands in one line of the head. Whoever wrote the document must not write other lines of it, such as
-/// where it was found.
-fn on_one_line(text: &str) -> String {
-    let is_break = |one: char| one.is_control() || matches!(one, '\u{2028}' | '\u{2029}');
-    text.split(is_break).filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]

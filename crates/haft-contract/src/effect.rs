@@ -1,4 +1,4 @@
-//! What a call does to the world, and how an editor draws it.
+//! The effect of a call on the world, and the kind by which an editor draws it.
 
 use serde::{Deserialize, Serialize};
 

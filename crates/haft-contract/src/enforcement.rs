@@ -1,4 +1,4 @@
-//! What confined the processes of a call, and the connections that they made.
+//! The confinement of the processes of a call, and the connections that they made.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,22 +15,6 @@ pub struct OutboundConnection {
     pub detail: String,
 }
 
-/// A part of the world that a process can be confined in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ConfinementLayer {
-    /// Which files a process sees and changes.
-    Filesystem,
-    /// Which hosts and sockets it reaches.
-    Network,
-    /// Which processes it sees, and that all of its own end with the call.
-    Processes,
-    /// Which system calls it can make.
-    SystemCalls,
-    /// How much memory, disk and time it takes.
-    Resources,
-}
-
 /// How strongly a layer was enforced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -43,7 +27,7 @@ pub enum ConfinementLevel {
     Kernel,
 }
 
-/// What was enforced around the processes of a call, layer by layer.
+/// The confinement that was enforced for the processes of a call, layer by layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "each field is the layer of its name")]
 pub struct EnforcedConfinement {

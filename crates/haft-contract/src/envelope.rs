@@ -7,7 +7,7 @@ use crate::document::document_text;
 use crate::envelope_metadata::{EnvelopeMetadata, cut_text};
 use crate::{ContentPart, ErrorCode, RefusalGrounds, RefusalSource, Remedy};
 
-/// What a call did, or was not allowed to do.
+/// The result of a call: its output, or the reason why it was refused or failed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Envelope {
@@ -20,7 +20,7 @@ pub enum Envelope {
     },
     /// The call was refused or failed.
     Error {
-        /// What was wrong and what to do next.
+        /// The mistake and the next step.
         error_text: String,
         /// How it went.
         metadata: EnvelopeMetadata,
@@ -60,18 +60,16 @@ impl Envelope {
     pub fn text(&self) -> String {
         match self {
             Self::Error { error_text, .. } => error_text.clone(),
-            Self::Output { data, metadata } => output_text(data, metadata),
+            Self::Output { data, metadata } => {
+                let mut text = body_text(data, metadata);
+                for undone in &metadata.undone {
+                    let newline = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
+                    text.push_str(&format!("{newline}[haft: {undone}]"));
+                }
+                text
+            }
         }
     }
-}
-
-fn output_text(data: &Value, metadata: &EnvelopeMetadata) -> String {
-    let mut text = body_text(data, metadata);
-    for undone in &metadata.undone {
-        let newline = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
-        text.push_str(&format!("{newline}[haft: {undone}]"));
-    }
-    text
 }
 
 fn body_text(data: &Value, metadata: &EnvelopeMetadata) -> String {
@@ -85,18 +83,15 @@ fn body_text(data: &Value, metadata: &EnvelopeMetadata) -> String {
     if let Some(parts) = metadata.content.then(|| ContentPart::of_data(data)).flatten() {
         return parts.iter().map(ContentPart::text).collect::<Vec<_>>().join("\n");
     }
-    match (data, text_field("output"), only_list(data)) {
-        (Value::String(text), _, _) => text.clone(),
-        (_, Some(output), _) => output.to_owned(),
-        (_, None, Some(lines)) => lines.join("\n"),
-        (_, None, None) => data.to_string(),
+    if let Some(text) = data.as_str().or(text_field("output")) {
+        return text.to_owned();
     }
-}
-
-/// Returns the texts of data that is one list of texts and nothing else, such as the paths of glob.
-fn only_list(data: &Value) -> Option<Vec<&str>> {
-    let fields = data.as_object().filter(|fields| fields.len() == 1)?;
-    fields.values().next()?.as_array()?.iter().map(Value::as_str).collect()
+    // Data that is one list of texts and nothing else, such as the paths of glob, is one entry a line.
+    let only_field = data.as_object().filter(|fields| fields.len() == 1);
+    let entries = only_field.and_then(|fields| fields.values().next()?.as_array());
+    let lines: Option<Vec<&str>> =
+        entries.and_then(|entries| entries.iter().map(Value::as_str).collect());
+    lines.map_or_else(|| data.to_string(), |lines| lines.join("\n"))
 }
 
 #[cfg(test)]

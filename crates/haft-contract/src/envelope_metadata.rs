@@ -27,7 +27,7 @@ pub struct EnvelopeMetadata {
     /// Why the call was refused or failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<ErrorCode>,
-    /// What decided that the call was refused or is in doubt, and what would lift that.
+    /// The source of a refusal or a doubt, and the remedies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refusal: Option<Box<Refusal>>,
     /// How long the call was allowed to take, in milliseconds, where it was stopped because that time was over.
@@ -40,7 +40,7 @@ pub struct EnvelopeMetadata {
     /// The exit status of a command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
-    /// What confined the processes of this call.
+    /// The confinement of the processes of this call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub enforced: Option<EnforcedConfinement>,
     /// Whether the operator had commands run without the kernel sandbox.
@@ -52,10 +52,10 @@ pub struct EnvelopeMetadata {
     /// How many connections there were beyond those listed.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub connections_unlisted: u64,
-    /// What the call's processes left at protected places, and what became of it.
+    /// The changes of the call's processes at protected paths, and how haft undid them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub undone: Vec<String>,
-    /// What the tool printed beside its answer. Models are not shown it.
+    /// The text that the tool printed beside its answer. Models do not see it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log: Option<String>,
     /// Whether the data is a list of parts, of which some are more than text ([`ContentPart::of_data`](crate::ContentPart::of_data)).

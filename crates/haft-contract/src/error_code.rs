@@ -60,13 +60,13 @@ error_codes! {
     ProcessSpawnFailed => "PROCESS_SPAWN_FAILED",
     /// An access lies outside the effective capabilities.
     CapabilityDenied => "CAPABILITY_DENIED",
-    /// A permission rule denies the call, or nobody could be asked.
+    /// A permission rule denies the call, or no person could be asked.
     PermissionDenied => "PERMISSION_DENIED",
     /// A watchdog denies the call.
     WatchdogDenied => "WATCHDOG_DENIED",
     /// The confinement asked for cannot be enforced here.
     SandboxUnavailable => "SANDBOX_UNAVAILABLE",
-    /// Nobody is there to answer a question.
+    /// No person can answer a question.
     Headless => "HEADLESS",
     /// A quota of the session is used up.
     QuotaExceeded => "QUOTA_EXCEEDED",
@@ -82,7 +82,7 @@ error_codes! {
     ToolBadOutput => "TOOL_BAD_OUTPUT",
     /// Subagents are nested too deeply.
     DepthExceeded => "DEPTH_EXCEEDED",
-    /// The tool failed in a way of its own.
+    /// The tool failed for a reason that has no other code.
     ToolFailed => "TOOL_FAILED",
 }
 

@@ -1,4 +1,4 @@
-//! What a tool needs of the host and the session beyond files, commands and the network: the person behind the front end,
+//! The services of the host and the session beyond files, commands and the network: the person behind the front end,
 //! skills, the index of tools, and counts that last as long as the session. `()` is a host that has none of them.
 
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use crate::limits::{
 };
 use crate::{BoxFuture, ErrorCode, ToolError, ToolId};
 
-/// What `question` answers where nobody can be asked.
+/// The answer of `question` if no person can be asked.
 pub const HEADLESS_TEXT: &str = "No one is here to answer. Do not ask; go on with your best assumption and say which one you made.";
 
 /// One question to the person behind the front end.
@@ -21,7 +21,7 @@ pub const HEADLESS_TEXT: &str = "No one is here to answer. Do not ask; go on wit
 // To a model, the list of them says what they are.
 #[schemars(description = "")]
 pub struct UserQuestion {
-    /// What is asked.
+    /// The text of the question.
     #[schemars(length(min = 1, max = QUESTION_CHARS_MAX))]
     pub question: String,
     /// A few words above it.
@@ -46,7 +46,7 @@ pub struct QuestionOption {
     /// The answer.
     #[schemars(length(min = 1, max = QUESTION_LABEL_CHARS_MAX))]
     pub label: String,
-    /// What it means.
+    /// Its meaning.
     #[schemars(length(max = QUESTION_DESCRIPTION_CHARS_MAX))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
@@ -67,7 +67,7 @@ pub trait Questions: Send + Sync {
 pub struct SkillSummary {
     /// Its name.
     pub name: String,
-    /// What it is good for, in a line or two.
+    /// Its purpose, in a line or two.
     pub description: String,
 }
 
@@ -76,7 +76,7 @@ pub struct SkillSummary {
 pub struct LoadedSkill {
     /// Its name.
     pub name: String,
-    /// What its file says below the front matter.
+    /// The text of its file below the front matter.
     pub body: String,
     /// Where it lies, with all links followed; nothing for a skill that is a part of the program.
     pub directory: Option<PathBuf>,
@@ -100,7 +100,7 @@ pub trait Skills: Send + Sync {
 pub struct ToolMatch {
     /// Its id.
     pub id: ToolId,
-    /// What it does, in full.
+    /// Its full description.
     pub description: String,
 }
 

@@ -1,6 +1,6 @@
-//! Text that somebody outside wrote, before a person or a model reads it. Some of its characters nobody sees: they can tell a
-//! model what a person who looks at the same text does not read, and turn it around on a terminal. And it can be of any length.
-//! Where what is left is shown, and how long it may be, is whoever shows it's business.
+//! Text from outside, before a person or a model reads it. It can contain invisible characters. They can tell a model things
+//! that a person does not see, and they can change the direction of text on a terminal. It can also have any length. The
+//! caller decides where it shows the rest, and how long that may be.
 
 /// Returns whether a character is invisible: a control character other than a tab and the ends of lines, one that turns the
 /// direction of text, or a letter that is not drawn. Those that join or part letters of some scripts, and the variants of
@@ -29,7 +29,7 @@ pub fn is_invisible(character: char) -> bool {
         )
 }
 
-/// Returns a text without the characters that nobody sees; its lines end in line feeds alone.
+/// Returns a text without its invisible characters; its lines end in line feeds alone.
 pub fn clean(text: &str) -> String {
     text.chars().filter(|it| *it != '\r' && !is_invisible(*it)).collect()
 }

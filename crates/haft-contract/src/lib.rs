@@ -1,6 +1,6 @@
-//! What a tool is: the contract that it publishes, the calls that reach it, the world that it is given and
-//! the envelope that it answers with. Pure data and traits: nothing in this crate touches a file, a
-//! process, a clock or the network. Those who do implement the traits in [`surface`](crate::Fs).
+//! The vocabulary of tools: the contract that a tool publishes, its calls, the surfaces that it uses, and the envelope of
+//! its answer. Pure data and traits: nothing in this crate touches a file, a process, a clock or the network. The runtime
+//! does, and implements the traits in [`surface`](crate::Fs).
 //!
 //! A tool is defined in a few lines:
 //!
@@ -86,9 +86,7 @@ pub use time::{CallTime, TimePause};
 
 pub use content::{ContentPart, ResourceBody};
 pub use document::OutputDocument;
-pub use enforcement::{
-    ConfinementLayer, ConfinementLevel, EnforcedConfinement, OutboundConnection,
-};
+pub use enforcement::{ConfinementLevel, EnforcedConfinement, OutboundConnection};
 pub use envelope::Envelope;
 pub use envelope_metadata::EnvelopeMetadata;
 pub use error_code::ErrorCode;

@@ -1,6 +1,6 @@
-//! The network as a tool sees it: one request at a time, to a host that the call was granted. Names are resolved, addresses
-//! judged and connections made by whoever implements [`Net`]; redirects are answers like any other, so that whoever follows
-//! one asks again.
+//! The network as a tool sees it: one request at a time, to a host that the call was granted. An implementation of [`Net`]
+//! resolves names, judges addresses and makes connections. A redirect is an answer like any other: to follow it, the tool
+//! sends another request.
 
 use crate::{BoxFuture, ErrorCode, ToolError};
 
@@ -13,7 +13,7 @@ pub trait Net: Send + Sync {
 /// A request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NetRequest {
-    /// What is asked of the resource.
+    /// The method.
     pub method: Method,
     /// The absolute `http` or `https` URL.
     pub url: String,
@@ -23,13 +23,13 @@ pub struct NetRequest {
     pub body: Option<Vec<u8>>,
 }
 
-/// What is asked of a resource.
+/// The method of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Method {
-    /// Its content.
+    /// Asks for the content.
     #[default]
     Get,
-    /// To take in the request's content.
+    /// Sends the content of the request.
     Post,
 }
 
@@ -45,7 +45,7 @@ pub struct NetResponse {
 
 /// The content of an answer as it comes, decompressed.
 pub trait NetBody: Send {
-    /// Waits for the next piece; nothing follows the last one. Whoever has enough drops the body.
+    /// Waits for the next piece; nothing follows the last one. A caller that needs no more drops the body.
     fn chunk(&mut self) -> BoxFuture<'_, Result<Option<Vec<u8>>, ToolError>>;
 }
 

@@ -1,4 +1,4 @@
-//! What a tool hands back before it is cut, recorded and put into an envelope.
+//! The answer of a tool before it is cut, recorded and put into an envelope.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -15,27 +15,27 @@ pub struct ToolOutput {
     pub body: OutputBody,
     /// The exit status, for tools that ran a command.
     pub exit_code: Option<i32>,
-    /// What happened around the processes that the tool started.
+    /// The report about the confinement of the processes that the tool started.
     pub confined: Option<ConfinementReport>,
-    /// What the tool printed beside its answer, for people; bounded by the tool.
+    /// The text that the tool printed beside its answer, for people; bounded by the tool.
     pub log: Option<String>,
 }
 
-/// What happened around the processes of a call, besides what they did.
+/// The report about the confinement of the processes of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfinementReport {
-    /// What confined them.
+    /// The enforced confinement.
     pub enforced: EnforcedConfinement,
     /// The connections that they made or were refused.
     pub connections: Vec<OutboundConnection>,
     /// How many connections there were beyond these.
     pub connections_unlisted: u64,
-    /// What they left at protected places, and what became of it.
+    /// Their changes at protected paths, and how haft undid them.
     pub undone: Vec<String>,
 }
 
 impl ConfinementReport {
-    /// Returns what is said of processes that were confined so and did nothing remarkable.
+    /// Returns the report about processes with this confinement and without connections.
     pub fn new(enforced: EnforcedConfinement) -> Self {
         Self { enforced, connections: Vec::new(), connections_unlisted: 0, undone: Vec::new() }
     }
@@ -136,15 +136,15 @@ impl<T: Serialize> IntoOutput for T {
 pub struct ToolError {
     /// The stable code.
     pub code: ErrorCode,
-    /// What was wrong and what to do next.
+    /// The mistake and the next step.
     pub message: String,
-    /// What the tool had produced until then, such as the output of a command that failed.
+    /// The output of the tool until then, such as the output of a command that failed.
     pub output: Option<Box<ToolOutput>>,
-    /// What the journal holds in place of the message, where that quotes what the journal must not hold.
+    /// The text that the journal stores instead of the message, if the message quotes data that the journal must not store.
     pub recorded: Option<String>,
     /// How far the tool had come, where it knows that better than the runtime can.
     pub failed_at: Option<FailedAt>,
-    /// What a refusal rests on, where the code alone does not say it.
+    /// The grounds of a refusal, if they do not follow from the code.
     pub grounds: Option<Box<RefusalGrounds>>,
 }
 
@@ -153,7 +153,7 @@ pub struct ToolError {
 pub enum FailedAt {
     /// Nothing that has an effect was begun, not even if the call was told to stop meanwhile.
     Beginning,
-    /// Somewhere in the middle, and not by an answer of its own: nobody saw what was done of the effect.
+    /// In the middle, by an interruption. How much of the effect happened is unknown.
     Middle,
 }
 
@@ -211,7 +211,7 @@ impl ToolError {
         self
     }
 
-    /// Returns the error with what the journal holds in place of its message. A message that quotes a digested
+    /// Returns the error with the text that the journal stores instead of its message. A message that quotes a redacted
     /// parameter needs it.
     pub fn recorded_as(mut self, text: impl Into<String>) -> Self {
         self.recorded = Some(text.into());

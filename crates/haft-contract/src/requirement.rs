@@ -1,4 +1,4 @@
-//! What a tool or an agent needs of the outside, as published data.
+//! The outside access that a tool or an agent needs, as published data.
 
 use std::path::PathBuf;
 
@@ -26,10 +26,10 @@ pub struct RequirementSet {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct FsRequirement {
-    /// What may be read.
+    /// Paths that may be read.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub read: Vec<String>,
-    /// What may be created, changed and removed.
+    /// Paths that may be created, changed and removed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub write: Vec<String>,
 }
@@ -111,7 +111,7 @@ fn extend_new<T: PartialEq + Clone>(all: &mut Vec<T>, more: &[T]) {
     }
 }
 
-/// What the variables in path patterns stand for.
+/// The values of the variables in path patterns.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PatternVariables {
     /// `{workspace}`: all roots.

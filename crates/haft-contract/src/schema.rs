@@ -38,7 +38,18 @@ fn trim(schema: &mut Value) {
     {
         options.retain(|option| !option.is_null());
     }
-    inline_optional(fields);
+    // The form of an optional structure, `anyOf: [X, null]`, becomes `X`.
+    if let Some(Value::Array(choices)) = fields.get("anyOf") {
+        let is_null = |choice: &Value| choice.get("type").is_some_and(|name| name == "null");
+        let real: Vec<&Value> = choices.iter().filter(|choice| !is_null(choice)).collect();
+        if let ([Value::Object(only)], true) = (real.as_slice(), choices.len() == 2) {
+            let only = only.clone();
+            fields.shift_remove("anyOf");
+            for (name, value) in only {
+                fields.entry(name).or_insert(value);
+            }
+        }
+    }
     for (name, value) in fields {
         match value {
             // The names in here are parameters, not keywords.
@@ -48,20 +59,6 @@ fn trim(schema: &mut Value) {
             Value::Object(_) => trim(value),
             Value::Array(items) => items.iter_mut().for_each(trim),
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
-        }
-    }
-}
-
-/// Replaces `anyOf: [X, null]`, the form of an optional structure, by `X`.
-fn inline_optional(fields: &mut serde_json::Map<String, Value>) {
-    let Some(Value::Array(choices)) = fields.get("anyOf") else { return };
-    let is_null = |choice: &Value| choice.get("type").is_some_and(|name| name == "null");
-    let real: Vec<&Value> = choices.iter().filter(|choice| !is_null(choice)).collect();
-    if let ([Value::Object(only)], true) = (real.as_slice(), choices.len() == 2) {
-        let only = only.clone();
-        fields.shift_remove("anyOf");
-        for (name, value) in only {
-            fields.entry(name).or_insert(value);
         }
     }
 }

@@ -4,16 +4,16 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// What `task` answers where nothing can run a subagent.
-pub const NO_SUBAGENTS_TEXT: &str = "no agent loop is behind this front end, so nobody can take over a task: do it with \
-                                     the other tools";
+/// The answer of `task` if no agent loop can run a subagent.
+pub const NO_SUBAGENTS_TEXT: &str = "no agent loop is behind this front end, so no subagent can take over a task: do it \
+                                     with the other tools";
 
 /// A subagent as it is advertised.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SubagentSummary {
     /// Its name, by which `task` is told which one is meant.
     pub name: String,
-    /// What it is good for, in a line or two.
+    /// Its purpose, in a line or two.
     pub description: String,
 }
 
@@ -22,15 +22,15 @@ pub struct SubagentSummary {
 pub struct SubagentTask {
     /// The name of the subagent.
     pub subagent_type: String,
-    /// What it is to do, and what it has to know for that.
+    /// The task, with everything that the subagent has to know for it.
     pub prompt: String,
-    /// Whether it only begins, and nobody waits for its end.
+    /// Whether the task runs in the background: the call does not wait for its end.
     pub background: bool,
-    /// What the caller wants kept with it.
+    /// Data of the caller that haft keeps with the task.
     pub metadata: Option<Map<String, Value>>,
 }
 
-/// What became of a task.
+/// The result of a task.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SubagentAnswer {
     /// The subagent has done it, or has said why it has not.
@@ -39,7 +39,7 @@ pub enum SubagentAnswer {
         output: String,
         /// The conversation in which it did it, where that can be looked at.
         session_id: Option<String>,
-        /// What it did, where its conversation cannot be looked at.
+        /// Its calls, if its conversation is not available.
         calls: Vec<SubagentCall>,
     },
     /// It has begun, and says later what came of it.
@@ -49,7 +49,7 @@ pub enum SubagentAnswer {
     },
 }
 
-/// One call of a subagent, for whoever does not see its conversation.
+/// One call of a subagent, for callers that do not see its conversation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SubagentCall {
     /// The tool.

@@ -58,7 +58,7 @@ impl FilePath {
     }
 }
 
-/// What a directory entry is.
+/// The kind of a directory entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum FsEntryKind {
@@ -107,7 +107,7 @@ pub struct FileStamp {
 pub struct OpenRegularFile {
     /// The file.
     pub file: File,
-    /// What it was when it was opened.
+    /// Its stamp when it was opened.
     pub stamp: FileStamp,
 }
 
@@ -116,7 +116,7 @@ pub struct OpenRegularFile {
 pub struct DirectoryEntry {
     /// Its name.
     pub name: std::ffi::OsString,
-    /// What it is.
+    /// Its kind.
     pub kind: FsEntryKind,
 }
 
@@ -131,19 +131,19 @@ pub enum FileChange {
         contents: Vec<u8>,
         /// Permission bits to set; `None` keeps those of the file replaced, or the usual ones of a new file.
         mode: Option<u32>,
-        /// What must still hold.
+        /// The condition for the change.
         precondition: Precondition,
     },
     /// Removes a file.
     Remove {
         /// Which.
         path: FilePath,
-        /// What must still hold.
+        /// The condition for the change.
         precondition: Precondition,
     },
 }
 
-/// What must hold when a change takes place.
+/// The condition for a change, checked when the change takes place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Precondition {
     /// Nothing.
@@ -163,8 +163,8 @@ pub trait Fs: Send + Sync {
     /// Opens a regular file for reading. FIFOs, devices and sockets are refused, never waited for.
     fn open(&self, path: &FilePath) -> Result<OpenRegularFile, ToolError>;
 
-    /// Opens a file that [`Fs::resolve`] or [`Fs::list`] has just said to be regular, which saves a look at it. What took
-    /// its place since is refused all the same.
+    /// Opens a file that [`Fs::resolve`] or [`Fs::list`] has just said to be regular, which saves a check. If
+    /// another entry has taken its place since, opening fails all the same.
     fn open_regular(&self, path: &FilePath) -> Result<OpenRegularFile, ToolError> {
         self.open(path)
     }
@@ -177,8 +177,8 @@ pub trait Fs: Send + Sync {
 
     /// Makes all of the changes or none, and says what the call will answer once they are made.
     ///
-    /// Should the process die in the middle, whoever resumes the run finds out from the files whether they were made, and
-    /// then this is the answer. It is recorded, so it holds nothing that the journal must not have.
+    /// If the process dies in the middle, the next resume finds out from the files whether the changes were made. Then this
+    /// is the answer. It is recorded, so it must not contain data that the journal must not store.
     fn apply_with_answer(
         &self,
         changes: Vec<FileChange>,
@@ -245,14 +245,14 @@ pub enum ProcessEnding {
     Aborted,
 }
 
-/// What a command did.
+/// The result of a command.
 #[derive(Clone, Debug)]
 pub struct ShellOutcome {
     /// How it ended.
     pub ending: ProcessEnding,
     /// Its stdout and stderr, in the order of arrival.
     pub output: Excerpt,
-    /// What happened around it.
+    /// The report about its confinement.
     pub confined: ConfinementReport,
     /// One sentence about what of its confinement was in its way, where it failed and its output hints at that.
     pub confinement_hint: Option<String>,
@@ -270,7 +270,7 @@ pub trait Shell: Send + Sync {
 // To a model, the list of them says what they are.
 #[schemars(description = "")]
 pub struct Todo {
-    /// What is to be done.
+    /// The text of the entry.
     pub content: String,
     /// How far it is.
     pub status: TodoStatus,

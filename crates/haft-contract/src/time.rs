@@ -3,14 +3,14 @@
 
 /// The time that a call has.
 pub trait CallTime: Send + Sync {
-    /// Has the time stand until what is returned is dropped: a person is asked meanwhile, and takes the time that they take.
+    /// Pauses the time until the returned value is dropped, so that a person can take any time to answer a question.
     fn pause(&self) -> TimePause;
 }
 
-/// That the time of a call stands, for as long as somebody has it.
+/// Pauses the time of a call until it is dropped.
 pub type TimePause = Box<dyn Send + Sync>;
 
-/// A time that nobody measures.
+/// A time without a limit.
 impl CallTime for () {
     fn pause(&self) -> TimePause {
         Box::new(())

@@ -24,13 +24,13 @@ type Probe = dyn Fn(Value, Cx) -> BoxFuture<'static, Result<ProbeResult<ToolOutp
 type Execute = dyn Fn(Value, Cx) -> Result<CallWork, ToolError> + Send + Sync;
 type Finish = Box<dyn FnOnce() -> Result<ToolOutput, ToolError> + Send>;
 
-/// A call that was begun: either a future, or work that blocks and belongs on a thread of its own.
+/// A call that was begun: either a future, or work that blocks and belongs on a separate thread.
 enum CallWork {
     Async(BoxFuture<'static, Result<ToolOutput, ToolError>>),
     Blocking(Finish),
 }
 
-/// What a probe found out about a call that was begun and whose end nobody saw.
+/// The result of a probe for a call that began and whose end is unknown.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ProbeResult<T> {
     /// It happened; this is what it would have answered.
@@ -172,8 +172,8 @@ impl Tool {
         }
     }
 
-    /// Calls the implementation directly. Nothing is checked, journaled or cut: that is the pipeline's work, and
-    /// whoever has a [`Cx`] has decided what the call may reach.
+    /// Calls the implementation directly. Nothing is checked, journaled or cut: that is the pipeline's work. The code that
+    /// made the [`Cx`] has decided what the call may reach.
     pub async fn call_unguarded(&self, input: Value, cx: Cx) -> Result<ToolOutput, ToolError> {
         match (self.execute)(input, cx)? {
             CallWork::Async(future) => future.await,
@@ -270,7 +270,7 @@ impl ToolBuilder {
     }
 
     /// Declares that one [`Fs::apply`](crate::Fs::apply), or none, is all that a call does to the world. After a crash the
-    /// files then tell whether the call happened, and nobody has to be asked.
+    /// files then tell whether the call happened, without a question to a person.
     pub fn only_changes_files(mut self) -> Self {
         self.contract.only_changes_files = true;
         self
@@ -309,7 +309,7 @@ impl ToolBuilder {
         self
     }
 
-    /// Says how an input asks for a time of its own, in milliseconds. The default is that it cannot.
+    /// Says how an input asks for a separate time, in milliseconds. The default is that it cannot.
     pub fn timeout_ms<A, F>(mut self, timeout_ms: F) -> Self
     where
         A: DeserializeOwned,
@@ -320,8 +320,8 @@ impl ToolBuilder {
         self
     }
 
-    /// Says how to find out whether a call happened whose end nobody saw, because the process died in it: by asking the
-    /// service for what it has under [`Cx::idempotency_key`], for one. It changes nothing. An error counts as
+    /// Says how to find out whether a call happened whose end is unknown, because the process died in it: for example, by
+    /// asking the service for its record of [`Cx::idempotency_key`]. It changes nothing. An error counts as
     /// [`ProbeResult::Unknown`]. Changes of files through [`Cx::fs`] need none: the runtime looks at the files.
     pub fn probe<A, F, Fut, T, E>(mut self, probe: F) -> Self
     where
@@ -373,7 +373,7 @@ impl ToolBuilder {
         }))
     }
 
-    /// Finishes the tool with code that blocks, such as work on files. It runs on a thread of its own, which cannot be
+    /// Finishes the tool with code that blocks, such as work on files. It runs on a separate thread, which cannot be
     /// stopped from outside: it asks [`Cx::is_cancelled`] where it takes long. A call that is cancelled waits for it for
     /// a moment and then goes on without it; [`Fs::apply`](crate::Fs::apply) refuses from the cancellation on.
     pub fn execute_blocking<A, F, T, E>(self, run: F) -> Tool
@@ -421,7 +421,16 @@ impl ToolBuilder {
     fn finish_with(self, parameters: Value, parse: Arc<Parse>, execute: Arc<Execute>) -> Tool {
         let Self { mut contract, accesses, timeout_ms, probe, definition_error } = self;
         contract.parameters = parameters;
-        let definition_error = definition_error.or_else(|| definition_error_of(&contract));
+        let definition_error = definition_error.or_else(|| {
+            if contract.parameters.get("type").is_none_or(|name| name != "object") {
+                return Some(DefinitionError::NotAnObject(contract.id.clone()));
+            }
+            let properties = contract.parameters.get("properties");
+            let is_unknown =
+                |name: &&String| properties.and_then(|all| all.get(name.as_str())).is_none();
+            let name = contract.redacted.iter().find(is_unknown)?.clone();
+            Some(DefinitionError::NotAParameter { tool: contract.id.clone(), name })
+        });
         let contract = Arc::new(contract);
         Tool {
             contract,
@@ -434,16 +443,6 @@ impl ToolBuilder {
             definition_error,
         }
     }
-}
-
-fn definition_error_of(contract: &Contract) -> Option<DefinitionError> {
-    if contract.parameters.get("type").is_none_or(|name| name != "object") {
-        return Some(DefinitionError::NotAnObject(contract.id.clone()));
-    }
-    let properties = contract.parameters.get("properties");
-    let is_unknown = |name: &&String| properties.and_then(|all| all.get(name.as_str())).is_none();
-    let name = contract.redacted.iter().find(is_unknown)?.clone();
-    Some(DefinitionError::NotAParameter { tool: contract.id.clone(), name })
 }
 
 fn parse_input<A: DeserializeOwned>(input: &Value) -> Result<A, ToolError> {

@@ -77,7 +77,7 @@ fn one_tool_for_people() {
                     "type": "object",
                     "properties": {
                       "content": {
-                        "description": "What is to be done.",
+                        "description": "The text of the entry.",
                         "type": "string"
                       },
                       "status": {
