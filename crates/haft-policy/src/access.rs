@@ -50,17 +50,17 @@ pub struct PathSubject {
     pub reach: PathReach,
 }
 
-/// How far an access goes from its path.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+/// How far an access goes from its path. The order is from near to far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum PathReach {
-    /// What the path names. Whatever else is reached beneath it is judged by a path of its own.
+    /// The path itself. If the call reaches a path beneath it, that path is judged separately.
     #[default]
     PathOnly,
-    /// All that lies beneath the path as well, and nothing of it is judged again.
+    /// The path and everything beneath it. Paths beneath it are not judged again.
     Tree,
 }
 
-/// What a pattern is matched against.
+/// The subject that a pattern is matched against.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum MatchSubject<'a> {
     Path(&'a PathSubject),
@@ -100,7 +100,14 @@ impl fmt::Display for ResolvedAccess {
                 write!(f, "{} of {:?}", self.capability(), path.to_string())
             }
             Self::Net { host } => write!(f, "net.fetch of {host:?}"),
-            Self::Shell { command } => write!(f, "shell.run of {:?}", shortened(&command.line())),
+            Self::Shell { command } => {
+                let mut line = command.line();
+                if let Some((end, _)) = line.char_indices().nth(SHOWN_CHARS_MAX) {
+                    line.truncate(end);
+                    line.push('…');
+                }
+                write!(f, "shell.run of {line:?}")
+            }
             Self::Named { name } => write!(f, "use of {name:?}"),
         }
     }
@@ -153,11 +160,4 @@ impl fmt::Display for PathSubject {
 pub(crate) fn components(path: &Path) -> impl Iterator<Item = &[u8]> + Clone {
     let bytes = path.as_os_str().as_encoded_bytes();
     bytes.split(|byte| *byte == b'/').filter(|name| !name.is_empty() && *name != b".")
-}
-
-fn shortened(line: &str) -> String {
-    match line.char_indices().nth(SHOWN_CHARS_MAX) {
-        Some((end, _)) => format!("{}…", line.get(..end).unwrap_or_default()),
-        None => line.to_owned(),
-    }
 }

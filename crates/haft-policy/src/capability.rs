@@ -1,5 +1,5 @@
-//! What a tool or an agent can reach at all: its requirements, compiled. Rules have no part in it, and nothing that
-//! they say widens it.
+//! The capabilities of a tool or an agent: its requirements, compiled. Rules play no part here, and no rule widens the
+//! capabilities.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,11 +17,11 @@ mod tests;
 #[derive(Clone, Debug)]
 pub struct Capabilities {
     own: CapabilitySet,
-    /// What lies outside of any of these lies outside.
+    /// An access outside any of these is outside the capabilities.
     restrictions: Vec<CapabilitySet>,
 }
 
-/// What one set of requirements names.
+/// The accesses that one set of requirements names.
 #[derive(Clone, Debug)]
 struct CapabilitySet {
     read: Arc<PathScope>,
@@ -42,12 +42,15 @@ pub struct DirectoryTrees {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{access} is outside {} {scope:?}; stay inside, or grant more under requires",
-    scope_name(access)
+    match access {
+        ResolvedAccess::Named { .. } => "capabilities",
+        access => access.capability(),
+    }
 )]
 pub struct CapabilityShortfall {
     /// The access.
     pub access: ResolvedAccess,
-    /// What would have been inside, as it is written in the requirements.
+    /// The scope of such accesses, as the requirements write it.
     pub scope: Vec<String>,
 }
 
@@ -72,7 +75,12 @@ impl Capabilities {
         variables: &PatternVariables,
     ) -> Result<Self, PatternError> {
         let host = |text: &String| {
-            let pattern = compile_host(text).map_err(|fault| error_in(text, fault))?;
+            let pattern = match text.strip_prefix('{').and_then(|inner| inner.split_once('}')) {
+                // The variables stand for directories, so a variable here is a mistake.
+                Some((name, _)) => Err(PatternFault::UnknownVariable(name.to_owned())),
+                None => HostPattern::compile(text),
+            };
+            let pattern = pattern.map_err(|fault| error_in(text, fault))?;
             Ok((text.clone(), pattern))
         };
         let own = CapabilitySet {
@@ -106,12 +114,16 @@ impl Capabilities {
         let scopes = self.parts().flat_map(|part| [&part.read, &part.write]);
         let named = scopes.flat_map(|scope| scope.directories(roots));
         let mut places: Vec<PathBuf> = roots.iter().cloned().chain(named).collect();
-        // What lies around a place comes before it.
+        // A parent directory comes before its contents.
         places.sort();
         places.dedup();
         let mut trees = DirectoryTrees::default();
         for place in places {
-            let Some(path) = beneath_root(&place, roots) else { continue };
+            let path = roots.iter().find_map(|root| {
+                let relative = place.strip_prefix(root).ok()?;
+                Some(PathSubject::in_root(root, relative))
+            });
+            let Some(path) = path else { continue };
             let path = path.with_reach(PathReach::Tree);
             let is_read = self.check(&ResolvedAccess::Read { path: path.clone() }).is_ok();
             let is_changed = is_read && self.check(&ResolvedAccess::Write { path }).is_ok();
@@ -165,7 +177,25 @@ impl CapabilitySet {
             ResolvedAccess::Net { .. } => {
                 others.hosts.iter().map(|(text, _)| text.clone()).collect()
             }
-            ResolvedAccess::Shell { .. } => others.shell.iter().map(shell_text).collect(),
+            ResolvedAccess::Shell { .. } => {
+                let mut texts = Vec::new();
+                for ShellRequirement { cmd, args } in &others.shell {
+                    let mut text = cmd.clone();
+                    for arg in args.iter().flatten() {
+                        text.push(' ');
+                        match arg {
+                            ArgPattern::Exact(exact) => text.push_str(exact),
+                            ArgPattern::Wildcard { .. } => text.push('*'),
+                            ArgPattern::Prefix { prefix } => text.extend([prefix, "*"]),
+                        }
+                    }
+                    if args.as_ref().is_some_and(Vec::is_empty) {
+                        text.push_str(" without arguments");
+                    }
+                    texts.push(text);
+                }
+                texts
+            }
             ResolvedAccess::Named { .. } => others.named.clone(),
         }
     }
@@ -176,7 +206,25 @@ impl CapabilitySet {
             ResolvedAccess::Write { path } => self.write.contains(path),
             ResolvedAccess::Net { host } => self.hosts().any(|pattern| pattern.fit(host).is_some()),
             ResolvedAccess::Shell { command } => {
-                self.others.shell.iter().any(|requirement| shell_contains(requirement, command))
+                self.others.shell.iter().any(|ShellRequirement { cmd, args }| {
+                    // Programs are granted by name: a path to a program of that name may be any
+                    // file. Arguments are matched one by one, and all of them.
+                    let argv = match command {
+                        CommandLine::Unknown(_) => return cmd == "*" && args.is_none(),
+                        CommandLine::Argv(argv) => argv,
+                    };
+                    let Some((program, arguments)) = argv.split_first() else { return false };
+                    if cmd != "*" && cmd != program {
+                        return false;
+                    }
+                    let Some(patterns) = args else { return true };
+                    patterns.len() == arguments.len()
+                        && patterns.iter().zip(arguments).all(|(pattern, argument)| match pattern {
+                            ArgPattern::Exact(text) => text == argument,
+                            ArgPattern::Wildcard { wildcard } => *wildcard,
+                            ArgPattern::Prefix { prefix } => argument.starts_with(prefix.as_str()),
+                        })
+                })
             }
             ResolvedAccess::Named { name } => self.others.named.contains(name),
         }
@@ -206,71 +254,8 @@ impl PathScope {
     }
 }
 
-/// Returns the path from the root that it lies beneath, if it lies beneath one.
-fn beneath_root(path: &Path, roots: &[PathBuf]) -> Option<PathSubject> {
-    roots.iter().find_map(|root| {
-        let relative = path.strip_prefix(root).ok()?;
-        Some(PathSubject::in_root(root, relative))
-    })
-}
-
 fn is_within(path: &Path, directories: &[PathBuf]) -> bool {
     directories.iter().any(|directory| path.starts_with(directory))
-}
-
-fn compile_host(text: &str) -> Result<HostPattern, PatternFault> {
-    match text.strip_prefix('{').and_then(|inner| inner.split_once('}')) {
-        // The variables stand for directories, so whatever stands here is a mistake.
-        Some((name, _)) => Err(PatternFault::UnknownVariable(name.to_owned())),
-        None => HostPattern::compile(text),
-    }
-}
-
-/// Programs are granted by name: a path to a program of that name may be any file. Arguments are matched one by one
-/// and all of them.
-fn shell_contains(requirement: &ShellRequirement, command: &CommandLine) -> bool {
-    let is_any_program = requirement.cmd == "*";
-    match (command, &requirement.args) {
-        (CommandLine::Unknown(_), args) => is_any_program && args.is_none(),
-        (CommandLine::Argv(argv), args) => {
-            let Some((program, arguments)) = argv.split_first() else { return false };
-            (is_any_program || requirement.cmd == *program)
-                && args.as_ref().is_none_or(|patterns| arguments_match(patterns, arguments))
-        }
-    }
-}
-
-fn arguments_match(patterns: &[ArgPattern], arguments: &[String]) -> bool {
-    patterns.len() == arguments.len()
-        && patterns.iter().zip(arguments).all(|(pattern, argument)| match pattern {
-            ArgPattern::Exact(text) => text == argument,
-            ArgPattern::Wildcard { wildcard } => *wildcard,
-            ArgPattern::Prefix { prefix } => argument.starts_with(prefix.as_str()),
-        })
-}
-
-fn shell_text(requirement: &ShellRequirement) -> String {
-    let Some(args) = &requirement.args else { return requirement.cmd.clone() };
-    let mut text = requirement.cmd.clone();
-    for arg in args {
-        text.push(' ');
-        match arg {
-            ArgPattern::Exact(exact) => text.push_str(exact),
-            ArgPattern::Wildcard { .. } => text.push('*'),
-            ArgPattern::Prefix { prefix } => text.extend([prefix, "*"]),
-        }
-    }
-    if args.is_empty() { format!("{text} without arguments") } else { text }
-}
-
-fn scope_name(access: &ResolvedAccess) -> &str {
-    match access {
-        ResolvedAccess::Named { .. } => "capabilities",
-        ResolvedAccess::Read { .. }
-        | ResolvedAccess::Write { .. }
-        | ResolvedAccess::Net { .. }
-        | ResolvedAccess::Shell { .. } => access.capability(),
-    }
 }
 
 fn error_in(pattern: &str, fault: PatternFault) -> PatternError {

@@ -1,6 +1,6 @@
-//! How far commands go from the directories that they are given: those that copy, search or remove whole trees read or
-//! change files that nobody named. It deliberately knows the programs alone of which files are known by their words;
-//! what others are given is in no access that could go further.
+//! How far commands go from the directories in their arguments. A command that copies, searches or removes a whole tree
+//! reads or changes files that its arguments do not name. Only programs whose arguments name their files are listed. For
+//! other programs, haft derives no access from the arguments.
 
 use haft_contract::CommandLine;
 
@@ -30,7 +30,7 @@ struct ReachProgram {
 enum ReachCondition {
     Never,
     Always,
-    /// With one of these options: a letter in any cluster, a long name or a beginning of it, or a word of its own.
+    /// With one of these options: a letter in any cluster, a long name or a beginning of it, or a whole word.
     With(&'static [&'static str]),
 }
 
@@ -78,7 +78,7 @@ const PROGRAMS: &[ReachProgram] = &[
         ]),
         writes: ReachCondition::Never,
     },
-    // Listing names is no reading; what it runs on them is a command of its own.
+    // It only lists names. The commands that it runs on them are judged separately.
     ReachProgram {
         names: &["find"],
         reads: ReachCondition::Never,
@@ -105,62 +105,45 @@ impl CommandReach {
     /// assert_eq!(CommandReach::of([&search]), CommandReach { reads: PathReach::Tree, writes: PathReach::PathOnly });
     /// ```
     pub fn of<'a>(commands: impl IntoIterator<Item = &'a CommandLine>) -> Self {
-        commands.into_iter().map(of_command).fold(Self::NOTHING, Self::with)
+        let mut reach = Self::NOTHING;
+        for command in commands {
+            let CommandLine::Argv(argv) = command else { return Self::ALL };
+            let Some((program, arguments)) = argv.split_first() else { continue };
+            let name = program.rsplit('/').next().unwrap_or(program);
+            if name == "git" {
+                if git_subcommand(arguments).is_some_and(|it| GIT_SWEEPING.contains(&it)) {
+                    return Self::ALL;
+                }
+            } else if let Some(program) = PROGRAMS.iter().find(|it| it.names.contains(&name)) {
+                reach.reads = reach.reads.max(program.reads.reach(arguments));
+                reach.writes = reach.writes.max(program.writes.reach(arguments));
+            }
+        }
+        reach
     }
-
-    fn with(self, other: Self) -> Self {
-        Self { reads: farther(self.reads, other.reads), writes: farther(self.writes, other.writes) }
-    }
-}
-
-fn farther(one: PathReach, other: PathReach) -> PathReach {
-    match (one, other) {
-        (PathReach::PathOnly, PathReach::PathOnly) => PathReach::PathOnly,
-        (PathReach::Tree, PathReach::PathOnly | PathReach::Tree)
-        | (PathReach::PathOnly, PathReach::Tree) => PathReach::Tree,
-    }
-}
-
-fn of_command(command: &CommandLine) -> CommandReach {
-    let CommandLine::Argv(argv) = command else { return CommandReach::ALL };
-    let Some((program, arguments)) = argv.split_first() else { return CommandReach::NOTHING };
-    let name = program.rsplit('/').next().unwrap_or(program);
-    if name == "git" {
-        let sweeps = git_subcommand(arguments).is_some_and(|it| GIT_SWEEPING.contains(&it));
-        return if sweeps { CommandReach::ALL } else { CommandReach::NOTHING };
-    }
-    let program = PROGRAMS.iter().find(|program| program.names.contains(&name));
-    program.map_or(CommandReach::NOTHING, |program| CommandReach {
-        reads: program.reads.reach(arguments),
-        writes: program.writes.reach(arguments),
-    })
 }
 
 impl ReachCondition {
     fn reach(&self, arguments: &[String]) -> PathReach {
-        let reaches_all = match self {
-            Self::Never => false,
-            Self::Always => true,
-            Self::With(options) => arguments
-                .iter()
-                .any(|argument| options.iter().any(|option| is_option(argument, option))),
+        let options = match self {
+            Self::Never => return PathReach::PathOnly,
+            Self::Always => return PathReach::Tree,
+            Self::With(options) => *options,
         };
-        if reaches_all { PathReach::Tree } else { PathReach::PathOnly }
-    }
-}
-
-/// Returns whether an argument gives an option. That it may as well be the value of another one does not matter: then
-/// the answer is more than there is.
-fn is_option(argument: &str, option: &str) -> bool {
-    if option.starts_with("--") {
-        let name = argument.split('=').next().unwrap_or(argument);
-        return name.len() > "--".len() && option.starts_with(name);
-    }
-    match option.strip_prefix('-') {
-        Some(letter) if letter.chars().count() == 1 => {
-            let is_cluster = argument.starts_with('-') && !argument.starts_with("--");
-            is_cluster && argument.contains(letter)
-        }
-        Some(_) | None => argument == option,
+        // An argument may also be the value of another option. Then the answer is wider than needed,
+        // which is safe.
+        let is_given = |option: &str, argument: &String| match option.strip_prefix('-') {
+            Some(long) if long.starts_with('-') => {
+                let name = argument.split('=').next().unwrap_or(argument);
+                name.len() > "--".len() && option.starts_with(name)
+            }
+            Some(letter) if letter.chars().count() == 1 => {
+                let is_cluster = argument.starts_with('-') && !argument.starts_with("--");
+                is_cluster && argument.contains(letter)
+            }
+            Some(_) | None => argument == option,
+        };
+        let is_any_given = |option: &&str| arguments.iter().any(|it| is_given(option, it));
+        if options.iter().any(is_any_given) { PathReach::Tree } else { PathReach::PathOnly }
     }
 }

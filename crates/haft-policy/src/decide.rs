@@ -1,5 +1,5 @@
-//! The decision about a call, and what it rests on. Asking someone, and treating ask as deny where nobody can be
-//! asked, is the runtime's part; so are watchdogs.
+//! The decision about a call, and its basis. The runtime asks a person. If no person can be asked, the runtime treats ask
+//! as deny. Watchdogs are the runtime's part, too.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ pub(crate) const SUGGESTION_BYTES_MAX: usize = 200;
 pub struct PolicyRequest<'a> {
     /// The tool.
     pub tool: &'a ToolId,
-    /// What it would touch. A call that touches nothing is judged on the tool alone.
+    /// The accesses of the call. A call without accesses is judged by its tool alone.
     pub accesses: &'a [ResolvedAccess],
 }
 
@@ -52,28 +52,42 @@ pub fn decide_access(
     access: Option<&ResolvedAccess>,
     rules: &RuleSet,
 ) -> PolicyDecision {
-    let own = decide_own_rules(tool, access, rules);
-    let above = rules.restrictions().iter().filter_map(|it| decide_restriction(tool, access, it));
-    above.fold(own, stricter)
+    let is_final =
+        |decision: &PolicyDecision| matches!(decision.remedy, Some(RuleRemedy::Change(_)));
+    let rank = |decision: &PolicyDecision| (decision.action, is_final(decision));
+    let mut decided = decide_own_rules(tool, access, rules);
+    for restriction in &*rules.restrictions {
+        let Some(other) = decide_restriction(tool, access, restriction) else { continue };
+        // The stricter one counts; of two equally strict ones, the one that no added rule changes.
+        let (mut strict, loose) =
+            if rank(&other) > rank(&decided) { (other, decided) } else { (decided, other) };
+        // The remedy for the one does not lift the other.
+        if !is_final(&strict) && is_final(&loose) {
+            strict.remedy = loose.remedy;
+        }
+        decided = strict;
+    }
+    decided
 }
 
-/// Returns what the ceilings above the rules say of an access: an allow where none of them says anything else.
+/// Returns the strictest action of the restrictions for an access; an allow if no restriction matches it.
 pub fn decide_restrictions(
     tool: &ToolId,
     access: Option<&ResolvedAccess>,
     rules: &RuleSet,
 ) -> RuleAction {
-    let above = rules.restrictions().iter().filter_map(|it| decide_restriction(tool, access, it));
+    let above = rules.restrictions.iter().filter_map(|it| decide_restriction(tool, access, it));
     above.map(|decision| decision.action).max().unwrap_or(RuleAction::Allow)
 }
 
-/// Returns what one ceiling says of an access, if it says anything. No rule that is added beneath it helps.
+/// Returns the decision of one restriction about an access, if a rule of it matches. No rule added to the own rules
+/// changes that decision.
 fn decide_restriction(
     tool: &ToolId,
     access: Option<&ResolvedAccess>,
-    ceiling: &RuleSet,
+    restriction: &RuleSet,
 ) -> Option<PolicyDecision> {
-    let decision = decide_own_rules(tool, access, ceiling);
+    let decision = decide_own_rules(tool, access, restriction);
     let rule = match &decision.reason.basis {
         DecisionBasis::NoRule => return None,
         DecisionBasis::Rule(rule)
@@ -85,20 +99,7 @@ fn decide_restriction(
     Some(PolicyDecision { remedy, ..decision })
 }
 
-/// Returns the stricter of two decisions; of two as strict, the one that no added rule changes.
-fn stricter(one: PolicyDecision, other: PolicyDecision) -> PolicyDecision {
-    let is_final =
-        |decision: &PolicyDecision| matches!(decision.remedy, Some(RuleRemedy::Change(_)));
-    let rank = |decision: &PolicyDecision| (decision.action, is_final(decision));
-    let (mut decided, loose) = if rank(&other) > rank(&one) { (other, one) } else { (one, other) };
-    // What would lift the one does not lift the other.
-    if !is_final(&decided) && is_final(&loose) {
-        decided.remedy = loose.remedy;
-    }
-    decided
-}
-
-/// Decides one access by the rules of a set alone, without its ceilings.
+/// Decides one access by the rules of a set alone, without its restrictions.
 fn decide_own_rules(
     tool: &ToolId,
     access: Option<&ResolvedAccess>,
@@ -111,10 +112,24 @@ fn decide_own_rules(
     let reached = verdict(in_force(), subject);
     let is_allowed = reached.action == RuleAction::Allow;
     let lapsed = || {
-        let lapsed = rules.inactive_rules().filter_map(|rule| Some((speaking(rule)?, &**rule)));
+        let lapsed = rules.inactive.iter().filter_map(|rule| Some((speaking(rule)?, &**rule)));
         let otherwise = verdict(in_force().chain(lapsed), subject);
         let is_conditional = |winner: &RankedRule<'_>| winner.rule.rule.when.is_some();
         otherwise.winner.filter(|_| otherwise.action == RuleAction::Allow).filter(is_conditional)
+    };
+    let basis = match (reached.winner, reached.possible_match) {
+        (Some(winner), _) if winner.rule.rule.action == reached.action => {
+            let rule = winner.rule.into();
+            if reached.is_fixed { DecisionBasis::Fixed(rule) } else { DecisionBasis::Rule(rule) }
+        }
+        (_, Some(holding)) => match subject {
+            MatchSubject::Path(_) => DecisionBasis::MayReach(holding.rule.into()),
+            MatchSubject::Command(_)
+            | MatchSubject::Host(_)
+            | MatchSubject::Name(_)
+            | MatchSubject::Nothing => DecisionBasis::MayContain(holding.rule.into()),
+        },
+        (_, None) => DecisionBasis::NoRule,
     };
     PolicyDecision {
         action: reached.action,
@@ -122,25 +137,9 @@ fn decide_own_rules(
         reason: DecisionReason {
             tool: tool.clone(),
             access: access.cloned(),
-            basis: ground(&reached, subject),
+            basis,
             inactive_rule: (!is_allowed).then(lapsed).flatten().map(|winner| winner.rule.into()),
         },
-    }
-}
-
-fn ground(verdict: &RuleVerdict<'_>, subject: MatchSubject<'_>) -> DecisionBasis {
-    let decided_so = |winner: &RankedRule<'_>| winner.rule.rule.action == verdict.action;
-    match (verdict.winner.filter(decided_so), verdict.possible_match) {
-        (Some(winner), _) if verdict.is_fixed => DecisionBasis::Fixed(winner.rule.into()),
-        (Some(winner), _) => DecisionBasis::Rule(winner.rule.into()),
-        (None, Some(holding)) => match subject {
-            MatchSubject::Path(_) => DecisionBasis::MayReach(holding.rule.into()),
-            MatchSubject::Command(_)
-            | MatchSubject::Host(_)
-            | MatchSubject::Name(_)
-            | MatchSubject::Nothing => DecisionBasis::MayContain(holding.rule.into()),
-        },
-        (None, None) => DecisionBasis::NoRule,
     }
 }
 
@@ -148,43 +147,38 @@ fn remedy(tool: &ToolId, access: Option<&ResolvedAccess>, verdict: &RuleVerdict<
     if let Some(pinned) = verdict.winner.filter(|_| verdict.is_fixed) {
         return RuleRemedy::Change(pinned.rule.into());
     }
-    // What a preset holds back goes free with the preset, once a rule is written.
+    // Once a rule is written, the rules of the preset no longer count.
     if let Some(holding) = verdict.possible_match.filter(|holding| is_written(holding)) {
         return RuleRemedy::Change(holding.rule.into());
     }
-    let pattern = allowing_pattern(access.map_or(MatchSubject::Nothing, ResolvedAccess::subject));
-    // A tool whose rules are about something else, as bash's are about commands, is helped by naming the capability.
+    let subject = access.map_or(MatchSubject::Nothing, ResolvedAccess::subject);
+    let pattern = allowing_pattern(subject);
+    // The rules of a tool may be about something else, as those of bash are about commands. Then the rule must name the
+    // capability.
     let permissions = [Some(tool.as_str()), access.map(ResolvedAccess::capability)];
     let narrow =
         permissions.into_iter().flatten().map(|name| Rule::new(name, &pattern, RuleAction::Allow));
-    let helpful = narrow.into_iter().find(|rule| would_win(rule, tool, access, verdict.winner));
+    // The rule helps if it would decide this very access, added for the session.
+    let helpful = narrow.into_iter().find(|rule| {
+        let scope = RuleScope::Session;
+        let session_rule = ScopedRule { scope, rule: rule.clone() };
+        let Ok(compiled) = CompiledRule::compile(session_rule, &PatternVariables::default()) else {
+            return false;
+        };
+        let exactness = compiled.permission.exactness(tool, access.map(ResolvedAccess::capability));
+        let fit = compiled.pattern.fit(subject, MatchWidth::Narrow);
+        let (Some(exactness), PatternFit::Yes(spelled_bytes)) = (exactness, fit) else {
+            return false;
+        };
+        let rank = RuleRank { exactness, spelled_bytes, scope, action: RuleAction::Allow };
+        verdict.winner.is_none_or(|winner| !is_written(&winner) || rank > winner.rank)
+    });
     match (helpful, verdict.winner.filter(is_written)) {
         (Some(rule), _) => RuleRemedy::Add(rule),
         (None, Some(winner)) => RuleRemedy::Change(winner.rule.into()),
-        // Nothing is in the way of a rule, and what cannot be spelled is allowed with all the tool does.
+        // No written rule is in the way. If no pattern spells the access, the rule allows every call of the tool.
         (None, None) => RuleRemedy::Add(Rule::new(tool.as_str(), "*", RuleAction::Allow)),
     }
-}
-
-/// Returns whether the rule, added for the session, would decide this very access.
-fn would_win(
-    rule: &Rule,
-    tool: &ToolId,
-    access: Option<&ResolvedAccess>,
-    winner: Option<RankedRule<'_>>,
-) -> bool {
-    let scope = RuleScope::Session;
-    let session_rule = ScopedRule { scope, rule: rule.clone() };
-    let Ok(compiled) = CompiledRule::compile(session_rule, &PatternVariables::default()) else {
-        return false;
-    };
-    let exactness = compiled.permission.exactness(tool, access.map(ResolvedAccess::capability));
-    let fit = compiled
-        .pattern
-        .fit(access.map_or(MatchSubject::Nothing, ResolvedAccess::subject), MatchWidth::Narrow);
-    let (Some(exactness), PatternFit::Yes(spelled_bytes)) = (exactness, fit) else { return false };
-    let rank = RuleRank { exactness, spelled_bytes, scope, action: RuleAction::Allow };
-    winner.is_none_or(|winner| !is_written(&winner) || rank > winner.rank)
 }
 
 fn is_written(candidate: &RankedRule<'_>) -> bool {
@@ -195,22 +189,20 @@ fn is_written(candidate: &RankedRule<'_>) -> bool {
 pub(crate) fn allowing_pattern(subject: MatchSubject<'_>) -> String {
     match subject {
         MatchSubject::Path(path) => escape_path(path.relative.as_ref().unwrap_or(&path.absolute)),
-        MatchSubject::Command(CommandLine::Argv(argv)) => allowing_command(argv),
+        MatchSubject::Command(CommandLine::Argv(argv)) => {
+            let spelled = argv.iter().take_while(|argument| !argument.is_empty());
+            let words: Vec<String> = spelled.map(|argument| escape(argument)).collect();
+            let pattern = words.join(" ");
+            match words.first() {
+                None => "*".to_owned(),
+                Some(program) if pattern.len() > SUGGESTION_BYTES_MAX => format!("{program} *"),
+                // An empty argument cannot be spelled, so the pattern ends before it.
+                Some(_) if words.len() < argv.len() => format!("{pattern} *"),
+                Some(_) => pattern,
+            }
+        }
         MatchSubject::Command(CommandLine::Unknown(_)) | MatchSubject::Nothing => "*".to_owned(),
         MatchSubject::Host(host) => normal_host(host),
         MatchSubject::Name(name) => escape(name),
-    }
-}
-
-fn allowing_command(argv: &[String]) -> String {
-    let spelled = argv.iter().take_while(|argument| !argument.is_empty());
-    let words: Vec<String> = spelled.map(|argument| escape(argument)).collect();
-    let pattern = words.join(" ");
-    match words.first() {
-        None => "*".to_owned(),
-        Some(program) if pattern.len() > SUGGESTION_BYTES_MAX => format!("{program} *"),
-        // An empty argument cannot be spelled; whatever stands from there on is left open.
-        Some(_) if words.len() < argv.len() => format!("{pattern} *"),
-        Some(_) => pattern,
     }
 }

@@ -5,31 +5,31 @@ use haft_contract::ToolId;
 use crate::access::ResolvedAccess;
 use crate::rule::{Rule, RuleAction, ScopedRule};
 
-/// What shall happen, and why.
+/// The action for a call, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PolicyDecision {
-    /// What shall happen.
+    /// The action.
     pub action: RuleAction,
-    /// Why.
+    /// The reason.
     pub reason: DecisionReason,
-    /// What would allow the call; `None` if it is allowed.
+    /// The change that would allow the call; `None` if it is allowed.
     pub remedy: Option<RuleRemedy>,
 }
 
-/// What a decision rests on.
+/// The reason for a decision.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DecisionReason {
     /// The tool called.
     pub tool: ToolId,
     /// The access that decided; `None` for a call that touches nothing.
     pub access: Option<ResolvedAccess>,
-    /// What decided it.
+    /// The basis of the decision.
     pub basis: DecisionBasis,
     /// The rule that would allow the access if its condition were met; `None` if it is allowed, or there is no such rule.
     pub inactive_rule: Option<ScopedRule>,
 }
 
-/// What decided an access.
+/// The basis of the decision about an access.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DecisionBasis {
     /// A rule.
@@ -40,11 +40,11 @@ pub enum DecisionBasis {
     MayContain(ScopedRule),
     /// A deny or ask that may match something beneath a directory all of which is reached.
     MayReach(ScopedRule),
-    /// No rule matches, so someone is asked.
+    /// No rule matches, so haft asks a person.
     NoRule,
 }
 
-/// What would allow a call that is not allowed.
+/// The change that would allow a refused call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RuleRemedy {
     /// This rule would allow the access, added for the session.

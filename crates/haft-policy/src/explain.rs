@@ -6,7 +6,7 @@ use haft_contract::{DecidingRule, RefusalGrounds, RefusalSource, Remedy};
 
 use crate::access::ResolvedAccess;
 use crate::decision::{DecisionBasis, DecisionReason, PolicyDecision, RuleRemedy};
-use crate::rule::{Condition, RuleAction, RuleScope, ScopedRule};
+use crate::rule::{RuleAction, RuleCondition, RuleScope, ScopedRule};
 
 impl PolicyDecision {
     /// Returns what was decided, which rule decided, and what would allow the call.
@@ -24,9 +24,14 @@ impl PolicyDecision {
             (None, RuleAction::Deny) => format!("{tool} is denied"),
         };
         let lapsed = lapsed.as_ref().and_then(|rule| {
-            rule.rule.when.map(|condition| format!("the {rule} does not hold {}", unmet(condition)))
+            let unmet = match rule.rule.when? {
+                RuleCondition::Sandboxed => {
+                    "while commands are not fully confined, as without the sandbox or with the network allowed"
+                }
+            };
+            Some(format!("the {rule} does not hold {unmet}"))
         });
-        // What lapsed is the reason, and that it holds again the remedy.
+        // If a rule lapsed, that is the reason, and no other remedy is named.
         let why = match lapsed {
             Some(lapsed) if *ground == DecisionBasis::NoRule => lapsed,
             Some(lapsed) => format!("{ground}; {lapsed}"),
@@ -38,8 +43,8 @@ impl PolicyDecision {
         format!("{what}: {why}")
     }
 
-    /// Returns what decided a call that is not allowed, and what its caller can do about it. What a user can allow depends on
-    /// more than the rules, so the runtime adds that.
+    /// Returns the source of a refusal, and the remedies of the caller. The remedies of a user depend on more than the rules,
+    /// so the runtime adds them.
     pub fn grounds(&self) -> RefusalGrounds {
         let DecisionReason { access, basis, .. } = &self.reason;
         let decided_by = match basis {
@@ -62,21 +67,18 @@ impl PolicyDecision {
             | DecisionBasis::MayReach(_)
             | DecisionBasis::NoRule => RefusalSource::NoAnswer,
         };
-        let remedies =
-            self.reached_directory(access.as_ref()).map(|path| vec![Remedy::NameFiles(vec![path])]);
-        RefusalGrounds { decided_by, remedies: remedies.unwrap_or_default() }
-    }
-
-    /// Returns the directory that a call reaches all of, where a rule may be about some of that alone.
-    fn reached_directory(&self, access: Option<&ResolvedAccess>) -> Option<String> {
-        let held = matches!(self.reason.basis, DecisionBasis::MayReach(_))
+        // If a call reaches a whole directory, a rule may be about only some of its files.
+        let may_name_files = matches!(basis, DecisionBasis::MayReach(_))
             && matches!(self.remedy, Some(RuleRemedy::Change(_)));
-        match access {
-            Some(ResolvedAccess::Read { path } | ResolvedAccess::Write { path }) if held => {
-                Some(path.to_string())
+        let remedies = match access {
+            Some(ResolvedAccess::Read { path } | ResolvedAccess::Write { path })
+                if may_name_files =>
+            {
+                vec![Remedy::NameFiles(vec![path.to_string()])]
             }
-            _ => None,
-        }
+            _ => Vec::new(),
+        };
+        RefusalGrounds { decided_by, remedies }
     }
 
     fn remedy_text(&self) -> Option<String> {
@@ -109,10 +111,7 @@ impl PolicyDecision {
             {
                 "that rule would have to change".to_owned()
             }
-            (RuleRemedy::Change(_), DecisionBasis::MayContain(_)) => {
-                "while that rule stands, no added rule allows it".to_owned()
-            }
-            (RuleRemedy::Change(_), DecisionBasis::MayReach(_)) => {
+            (RuleRemedy::Change(_), DecisionBasis::MayContain(_) | DecisionBasis::MayReach(_)) => {
                 "while that rule stands, no added rule allows it".to_owned()
             }
             (RuleRemedy::Change(changed), DecisionBasis::Rule(_) | DecisionBasis::NoRule) => {
@@ -144,15 +143,6 @@ impl fmt::Display for DecisionBasis {
                 write!(f, "it reaches all beneath, and the {rule} may match something there")
             }
             Self::NoRule => f.write_str("no rule matches, and then the answer is ask"),
-        }
-    }
-}
-
-/// Says of a condition that it is not met.
-fn unmet(condition: Condition) -> &'static str {
-    match condition {
-        Condition::Sandboxed => {
-            "while commands are not fully confined, as without the sandbox or with the network allowed"
         }
     }
 }

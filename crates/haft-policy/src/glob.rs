@@ -116,7 +116,13 @@ impl Glob {
                     retry = Some((token_at, text_at));
                     continue;
                 }
-                Some(token) => token.width_in(rest),
+                Some(GlobToken::Byte(byte)) => (rest.first() == Some(byte)).then_some(1),
+                Some(GlobToken::AnyChar) => first_char(rest)
+                    .filter(|_| rest.first() != Some(&BOUNDARY))
+                    .map(|(_, width)| width),
+                Some(GlobToken::Class(class)) => first_char(rest)
+                    .filter(|(char, _)| rest.first() != Some(&BOUNDARY) && class.contains(*char))
+                    .map(|(_, width)| width),
                 None if rest.is_empty() => return true,
                 None => None,
             };
@@ -140,20 +146,6 @@ impl GlobToken {
             Self::AnyChar | Self::Class(_) | Self::Many => None,
         }
     }
-
-    /// Returns how many bytes at the start of `text` the token takes, or `None` if it does not match there.
-    fn width_in(&self, text: &[u8]) -> Option<usize> {
-        match self {
-            Self::Byte(byte) => (text.first() == Some(byte)).then_some(1),
-            Self::AnyChar => {
-                first_char(text).filter(|_| !starts_at_boundary(text)).map(|(_, width)| width)
-            }
-            Self::Class(class) => first_char(text)
-                .filter(|(char, _)| !starts_at_boundary(text) && class.contains(*char))
-                .map(|(_, width)| width),
-            Self::Many => Some(0),
-        }
-    }
 }
 
 impl Class {
@@ -166,11 +158,7 @@ impl Class {
     }
 }
 
-fn starts_at_boundary(text: &[u8]) -> bool {
-    text.first() == Some(&BOUNDARY)
-}
-
-/// Returns the first character and its width in bytes; a byte that is not part of UTF-8 counts as one of its own.
+/// Returns the first character and its width in bytes; a byte that is not part of UTF-8 counts as one character.
 fn first_char(text: &[u8]) -> Option<(Option<char>, usize)> {
     let width = match text.first()? {
         0xC2..=0xDF => 2,
@@ -199,7 +187,9 @@ fn push_token<'a>(
         '[' => return push_class(tokens, after),
         '\\' => return Err(PatternFault::Backslash),
         '\0' => return Err(PatternFault::NulByte),
-        '{' if opens_alternatives(after) => return Err(PatternFault::Alternatives),
+        '{' if after.split_once('}').is_some_and(|(inner, _)| inner.contains(',')) => {
+            return Err(PatternFault::Alternatives);
+        }
         _ => push_literal(tokens, first),
     }
     Ok(after)
@@ -207,10 +197,6 @@ fn push_token<'a>(
 
 fn push_literal(tokens: &mut Vec<GlobToken>, char: char) {
     tokens.extend(char.encode_utf8(&mut [0; 4]).bytes().map(GlobToken::Byte));
-}
-
-fn opens_alternatives(after_brace: &str) -> bool {
-    after_brace.split_once('}').is_some_and(|(inner, _)| inner.contains(','))
 }
 
 /// Pushes the set whose text follows the bracket, and returns what follows it. A set of one is a literal.
@@ -230,17 +216,8 @@ fn push_class<'a>(tokens: &mut Vec<GlobToken>, after: &'a str) -> Result<&'a str
     if members.contains('\0') {
         return Err(PatternFault::NulByte);
     }
-    let ranges = class_ranges(members)?;
-    match ranges.as_slice() {
-        [(first, last)] if first == last && !negated => push_literal(tokens, *first),
-        _ => tokens.push(GlobToken::Class(Class { negated, ranges })),
-    }
-    Ok(rest.strip_prefix(']').unwrap_or(rest))
-}
-
-fn class_ranges(members: &str) -> Result<Vec<(char, char)>, PatternFault> {
     let mut ranges = Vec::new();
-    let mut chars = members.chars().peekable();
+    let mut chars = members.chars();
     while let Some(first) = chars.next() {
         let mut ahead = chars.clone();
         let last = match (ahead.next(), ahead.next()) {
@@ -255,5 +232,9 @@ fn class_ranges(members: &str) -> Result<Vec<(char, char)>, PatternFault> {
         }
         ranges.push((first, last));
     }
-    Ok(ranges)
+    match ranges.as_slice() {
+        [(first, last)] if first == last && !negated => push_literal(tokens, *first),
+        _ => tokens.push(GlobToken::Class(Class { negated, ranges })),
+    }
+    Ok(rest.strip_prefix(']').unwrap_or(rest))
 }

@@ -1,5 +1,5 @@
-//! What one call may touch while it runs. The file surface asks it for every path that a walk comes to, so it is made
-//! once and answers without allocating; it decides nothing that [`decide`](crate::decide) would decide otherwise.
+//! The files that one call may touch while it runs. The file surface asks for every path of a walk, so a grant is made
+//! once and answers without allocating. Its answers agree with those of [`decide`](crate::decide).
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ struct PathGrant {
     /// A path has to lie in each of them.
     scopes: Vec<Arc<PathScope>>,
     own_rules: GrantRules,
-    /// What lies above the rules; each may take away from what the others leave.
+    /// The restrictions above the rules; each may only take access away.
     restrictions: Vec<GrantRules>,
     approved_paths: Vec<PathSubject>,
 }
@@ -71,7 +71,9 @@ impl Grant {
 
     /// Returns whether a rule denies reading the path, whether the call was granted it or not.
     pub fn denies_read(&self, path: &PathSubject) -> bool {
-        self.read.rule_groups().any(|layer| layer.verdict(path).action == RuleAction::Deny)
+        std::iter::once(&self.read.own_rules)
+            .chain(&self.read.restrictions)
+            .any(|layer| layer.verdict(path).action == RuleAction::Deny)
     }
 
     /// Returns whether the call may create, change or remove the path.
@@ -83,17 +85,13 @@ impl Grant {
 impl PathGrant {
     fn new(scopes: Vec<Arc<PathScope>>, tool: &ToolId, capability: &str, rules: &RuleSet) -> Self {
         let layer = |rules: &RuleSet| GrantRules::new(tool, capability, rules);
-        let ceilings = rules.restrictions().iter().map(layer);
+        let ceilings = rules.restrictions.iter().map(layer);
         Self {
             scopes,
             own_rules: layer(rules),
             restrictions: ceilings.collect(),
             approved_paths: Vec::new(),
         }
-    }
-
-    fn rule_groups(&self) -> impl Iterator<Item = &GrantRules> {
-        std::iter::once(&self.own_rules).chain(&self.restrictions)
     }
 
     fn permits(&self, path: &PathSubject) -> bool {
@@ -110,9 +108,16 @@ impl PathGrant {
         match verdict.action {
             RuleAction::Allow => true,
             RuleAction::Deny => false,
-            RuleAction::Ask => {
-                self.approved_paths.iter().any(|answered| layer.covers(answered, path, verdict))
-            }
+            // A path was asked about together with another one if the reason was the same.
+            RuleAction::Ask => self.approved_paths.iter().any(|answered| {
+                if !path.absolute.starts_with(&answered.absolute) {
+                    return false;
+                }
+                let answer = layer.verdict(answered);
+                let is_same = path.absolute == answered.absolute || verdict.is_same_rule(&answer);
+                // A possible match beneath a directory was asked about only with the whole directory.
+                is_same && (verdict.possible_match.is_none() || answer.possible_match.is_some())
+            }),
         }
     }
 }
@@ -124,16 +129,6 @@ impl GrantRules {
             Some((exactness, Arc::clone(rule)))
         });
         Self { rules: speaking.collect() }
-    }
-
-    /// Returns whether a path was asked about when another one was, for the same reason.
-    fn covers(&self, answered: &PathSubject, path: &PathSubject, asked: &RuleVerdict<'_>) -> bool {
-        let answer = || self.verdict(answered);
-        // What may be met beneath a directory was asked about only if all of that was.
-        let is_as_far = || asked.possible_match.is_none() || answer().possible_match.is_some();
-        let is_same = path.absolute == answered.absolute
-            || path.absolute.starts_with(&answered.absolute) && asked.is_same_rule(&answer());
-        is_same && is_as_far()
     }
 
     fn verdict(&self, path: &PathSubject) -> RuleVerdict<'_> {

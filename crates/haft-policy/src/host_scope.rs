@@ -1,5 +1,5 @@
 //! The hosts that one call may reach: what its tool requires and what rules allow, less what rules deny. Names are not
-//! resolved here; whoever connects does that, and is told whether an address of this machine or its networks was meant.
+//! resolved here. The code that connects resolves them, and a [`HostGrant`] tells it whether private addresses are allowed.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -28,19 +28,19 @@ type HostRules = Vec<(Exactness, Arc<CompiledRule>)>;
 /// enough for one per call.
 #[derive(Clone, Debug, Default)]
 pub struct HostScope {
-    /// What is required, by any of these.
+    /// Each of these requires hosts.
     required: Vec<Capabilities>,
-    /// What is required and lies outside of this is not granted.
+    /// A required host outside of this is not granted.
     effective: Option<Capabilities>,
-    /// What fits none of the patterns of any of these is not granted, whatever grants it.
+    /// A host must fit a pattern of each of these to be granted at all.
     host_restrictions: Vec<Vec<HostPattern>>,
     /// The rules that speak of hosts of this call.
     rules: HostRules,
-    /// Those of each ceiling above the rules.
+    /// Such rules of each restriction.
     rule_restrictions: Vec<HostRules>,
     /// Whether a rule alone can grant a host.
     rules_grant: bool,
-    /// Hosts about which somebody was asked, and said yes.
+    /// Hosts that a person approved.
     approved_hosts: Vec<String>,
     /// The only hosts that the call wants, where it said which.
     declared_hosts: Option<Vec<String>>,
@@ -75,21 +75,18 @@ impl HostScope {
                 .collect(),
             rules: speaking(tool, rules, |_| true),
             rule_restrictions: rules
-                .restrictions()
+                .restrictions
                 .iter()
                 .map(|it| speaking(tool, it, |_| true))
                 .collect(),
-            rules_grant: false,
-            approved_hosts: Vec::new(),
-            declared_hosts: None,
-            was_approved: false,
+            ..Self::default()
         }
     }
 
-    /// Returns the hosts of one call of a tool that runs commands: its own, those that `agent` requires by itself, since
-    /// nobody knows beforehand which commands will be run, and those that a rule about `net.fetch` allows.
+    /// Returns the hosts of one call of a tool that runs commands: its own, those that `agent` requires by itself, and
+    /// those that a rule about `net.fetch` allows. The agent's hosts count because the commands are not known beforehand.
     ///
-    /// That the tool may be called at all says nothing of hosts: a rule `allow bash "*"` grants none.
+    /// A rule that allows the tool grants no hosts: `allow bash "*"` grants none.
     pub fn of_commands(
         tool: &ToolId,
         own: &Capabilities,
@@ -97,30 +94,21 @@ impl HostScope {
         rules: &RuleSet,
     ) -> Self {
         let names_some = |rule: &CompiledRule| !rule.pattern.is_everything();
-        let ceilings = rules.restrictions().iter();
+        let restrictions = rules.restrictions.iter();
         Self {
             required: vec![own.clone(), agent.clone()],
-            effective: None,
             host_restrictions: own.host_restrictions().chain(agent.host_restrictions()).collect(),
             rules: speaking(tool, rules, names_some),
-            rule_restrictions: ceilings.map(|it| speaking(tool, it, names_some)).collect(),
+            rule_restrictions: restrictions.map(|it| speaking(tool, it, names_some)).collect(),
             rules_grant: true,
-            approved_hosts: Vec::new(),
-            declared_hosts: None,
-            was_approved: false,
+            ..Self::default()
         }
     }
 
     /// Returns the scope after these accesses of the call were judged and allowed, by a rule or by an answer. An answer
     /// lifts an ask about its very host, and no deny.
     pub fn with_allowed(mut self, accesses: &[ResolvedAccess]) -> Self {
-        self.approved_hosts.extend(accesses.iter().filter_map(|access| match access {
-            ResolvedAccess::Net { host } => Some(normal_host(host)),
-            ResolvedAccess::Read { .. }
-            | ResolvedAccess::Write { .. }
-            | ResolvedAccess::Shell { .. }
-            | ResolvedAccess::Named { .. } => None,
-        }));
+        self.approved_hosts.extend(hosts_of(accesses));
         self
     }
 
@@ -134,14 +122,7 @@ impl HostScope {
     /// Returns the scope of a call that says beforehand which hosts it reaches: of all that it may reach, these. A call that
     /// says of none keeps them all, since it does not know them.
     pub fn limited_to_declared(mut self, accesses: &[ResolvedAccess]) -> Self {
-        let hosts = accesses.iter().filter_map(|access| match access {
-            ResolvedAccess::Net { host } => Some(normal_host(host)),
-            ResolvedAccess::Read { .. }
-            | ResolvedAccess::Write { .. }
-            | ResolvedAccess::Shell { .. }
-            | ResolvedAccess::Named { .. } => None,
-        });
-        self.declared_hosts = Some(hosts.collect::<Vec<_>>()).filter(|hosts| !hosts.is_empty());
+        self.declared_hosts = Some(hosts_of(accesses)).filter(|hosts| !hosts.is_empty());
         self
     }
 
@@ -152,8 +133,8 @@ impl HostScope {
         is_shut || (self.patterns().next().is_none() && !self.rules.iter().any(grants))
     }
 
-    /// Returns whether nothing that narrows the call keeps any host from it. Only then can it be given the ordinary network,
-    /// where nobody judges hosts.
+    /// Returns whether no restriction keeps any host from the call. Only then can the call use the ordinary network, where
+    /// haft does not judge hosts.
     pub fn is_unrestricted(&self) -> bool {
         let admits_all = |patterns: &Vec<HostPattern>| {
             patterns.iter().any(|pattern| matches!(pattern, HostPattern::Any))
@@ -171,63 +152,52 @@ impl HostScope {
         if self.declared_hosts.as_ref().is_some_and(|wanted| !wanted.contains(&host)) {
             return None;
         }
-        if !self.is_within_restrictions(&host)
-            || !self.rule_restrictions.iter().all(|it| self.restriction_allows(it, &host))
+        let fits = |pattern: &&HostPattern| pattern.fit(&host).is_some();
+        // A restriction leaves the host open, or a person was asked about it.
+        let is_left_open = |restriction: &HostRules| {
+            let reached = verdict_of(restriction, &host);
+            !reached.has_match() || self.is_open(&reached, &host)
+        };
+        if !self.host_restrictions.iter().all(|patterns| patterns.iter().any(|it| fits(&it)))
+            || !self.rule_restrictions.iter().all(is_left_open)
         {
             return None;
         }
-        let verdict = verdict_of(&self.rules, &host);
-        let fits = |pattern: &&HostPattern| pattern.fit(&host).is_some();
-        let is_below_ceiling = self
+        let reached = verdict_of(&self.rules, &host);
+        let is_effective = self
             .effective
             .as_ref()
-            .is_none_or(|ceiling| ceiling.hosts().any(|pattern| fits(&pattern)));
-        let mut required = self.patterns().filter(fits).filter(|_| is_below_ceiling);
-        let winner = verdict.winner.map(|winner| winner.rule);
+            .is_none_or(|effective| effective.hosts().any(|pattern| fits(&pattern)));
+        let mut required = self.patterns().filter(fits).filter(|_| is_effective);
+        let winner = reached.winner.map(|winner| winner.rule);
         let granting = winner.filter(|rule| self.grants(rule));
-        let is_open = self.is_open(&verdict, &host);
+        let is_open = self.is_open(&reached, &host);
         let is_required = is_open && required.clone().next().is_some();
         if !is_required && granting.is_none() {
             return None;
         }
+        // The rules about hosts may allow this very host, although a rule about the tool decides the call.
+        let about_hosts = self.rules.iter().filter(|(_, rule)| is_about_hosts(rule));
+        let about_hosts = about_hosts.map(|(exactness, rule)| (*exactness, &**rule));
+        let host_winner = verdict(about_hosts, MatchSubject::Host(&host)).winner;
+        let is_named = host_winner.is_some_and(|winner| self.spells(winner.rule, &host));
         let is_spelled = (is_required && required.any(|pattern| pattern.spells(&host)))
             || winner.is_some_and(|rule| self.spells(rule, &host))
-            || (verdict.action == RuleAction::Allow && self.is_named(&host))
-            || (self.was_approved && self.is_answered(&verdict, &host));
+            || (reached.action == RuleAction::Allow && is_named)
+            || (self.was_approved && self.is_answered(&reached, &host));
         Some(HostGrant { allows_private_addresses: is_spelled && is_local_host(&host) })
-    }
-
-    fn is_within_restrictions(&self, host: &str) -> bool {
-        self.host_restrictions
-            .iter()
-            .all(|patterns| patterns.iter().any(|it| it.fit(host).is_some()))
-    }
-
-    /// Returns whether a ceiling leaves the host open, or a person was asked about it.
-    fn restriction_allows(&self, ceiling: &HostRules, host: &str) -> bool {
-        let verdict = verdict_of(ceiling, host);
-        !verdict.has_match() || self.is_open(&verdict, host)
     }
 
     fn patterns(&self) -> impl Iterator<Item = &HostPattern> + Clone {
         self.required.iter().flat_map(Capabilities::hosts)
     }
 
-    /// Returns whether somebody wrote a rule that allows this very host.
+    /// Returns whether a written rule allows this very host.
     fn spells(&self, rule: &CompiledRule, host: &str) -> bool {
         // A rule about a tool that runs commands speaks of commands, too, and so grants no hosts.
         let speaks_of_hosts = !self.rules_grant || is_about_hosts(rule);
         let allows = rule.rule.action == RuleAction::Allow && is_written(rule);
         speaks_of_hosts && allows && rule.pattern.spells_host(host)
-    }
-
-    /// Returns whether the rules about hosts allow this very host. One about the tool may decide the call, and takes nothing of
-    /// that away.
-    fn is_named(&self, host: &str) -> bool {
-        let about_hosts = self.rules.iter().filter(|(_, rule)| is_about_hosts(rule));
-        let about_hosts = about_hosts.map(|(exactness, rule)| (*exactness, &**rule));
-        let winner = verdict(about_hosts, MatchSubject::Host(host)).winner;
-        winner.is_some_and(|winner| self.spells(winner.rule, host))
     }
 
     /// Returns whether a person was asked about this very host, and said yes.
@@ -236,8 +206,8 @@ impl HostScope {
             && self.approved_hosts.iter().any(|answered| answered == host)
     }
 
-    /// Returns whether rules leave a required host open. Nobody can be asked while a command runs, so what a rule wants
-    /// asked is closed unless it was; where no rule says anything, requiring it was enough.
+    /// Returns whether rules leave a required host open. haft cannot ask a person while a command runs. If a rule asks about
+    /// the host, the host is closed unless a person approved it before. If no rule matches, the requirement is enough.
     fn is_open(&self, verdict: &RuleVerdict<'_>, host: &str) -> bool {
         match verdict.action {
             RuleAction::Allow => true,
@@ -255,11 +225,22 @@ impl HostScope {
     }
 }
 
+fn hosts_of(accesses: &[ResolvedAccess]) -> Vec<String> {
+    let hosts = accesses.iter().filter_map(|access| match access {
+        ResolvedAccess::Net { host } => Some(normal_host(host)),
+        ResolvedAccess::Read { .. }
+        | ResolvedAccess::Write { .. }
+        | ResolvedAccess::Shell { .. }
+        | ResolvedAccess::Named { .. } => None,
+    });
+    hosts.collect()
+}
+
 fn verdict_of<'r>(rules: &'r HostRules, host: &str) -> RuleVerdict<'r> {
     verdict(rules.iter().map(|(exactness, rule)| (*exactness, &**rule)), MatchSubject::Host(host))
 }
 
-/// Returns whether somebody wrote the rule here, rather than that it came with haft.
+/// Returns whether the manifest, the project or the session wrote the rule. Other rules came with haft or an agent.
 fn is_written(rule: &CompiledRule) -> bool {
     match rule.scope {
         RuleScope::Manifest | RuleScope::Project | RuleScope::Session => true,

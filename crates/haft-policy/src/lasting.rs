@@ -18,7 +18,7 @@ mod tests;
 /// Limit (calls): no rule is added, and haft asks again next time.
 pub const LASTING_RULES_MAX: usize = 20;
 
-/// A program with subcommands, each as good as a command of its own.
+/// A program with subcommands. Each subcommand counts as a separate command.
 struct ProgramFamily {
     program: &'static str,
     /// Subcommands that have subcommands, or names of things to run, themselves.
@@ -89,7 +89,24 @@ pub fn lasting_rules(
         if action(&with_added) == RuleAction::Allow {
             continue;
         }
-        let found = candidates(question, access, rules).into_iter().find_map(|rule| {
+        let decision = decide_access(question.tool, access, rules);
+        let Some(RuleRemedy::Add(remedy)) = decision.remedy else { return Vec::new() };
+        // The most general rule comes first.
+        let candidates: Vec<Rule> = match access {
+            Some(ResolvedAccess::Shell { command: CommandLine::Unknown(_) }) => Vec::new(),
+            Some(ResolvedAccess::Shell { command: CommandLine::Argv(argv) }) => {
+                let patterns = [of_family(argv), exact(argv)].into_iter().flatten();
+                patterns.map(|pattern| Rule { pattern, ..remedy.clone() }).collect()
+            }
+            Some(
+                ResolvedAccess::Read { .. }
+                | ResolvedAccess::Write { .. }
+                | ResolvedAccess::Net { .. }
+                | ResolvedAccess::Named { .. },
+            ) if remedy.pattern == "*" => Vec::new(),
+            Some(_) | None => vec![remedy],
+        };
+        let found = candidates.into_iter().find_map(|rule| {
             let session_rule = (RuleScope::Session, rule.clone());
             let with_rule =
                 with_added.with_added([session_rule], variables, Conditions::default()).ok()?;
@@ -100,34 +117,6 @@ pub fn lasting_rules(
         with_added = with_rule;
     }
     if added.len() > LASTING_RULES_MAX { Vec::new() } else { added }
-}
-
-/// Returns what might be added for one access, the most general first.
-fn candidates(
-    question: &PolicyRequest<'_>,
-    access: Option<&ResolvedAccess>,
-    rules: &RuleSet,
-) -> Vec<Rule> {
-    let Some(RuleRemedy::Add(remedy)) = decide_access(question.tool, access, rules).remedy else {
-        return Vec::new();
-    };
-    match access {
-        Some(ResolvedAccess::Shell { command: CommandLine::Unknown(_) }) => Vec::new(),
-        Some(ResolvedAccess::Shell { command: CommandLine::Argv(argv) }) => {
-            let patterns = [of_family(argv), exact(argv)].into_iter().flatten();
-            patterns.map(|pattern| Rule { pattern, ..remedy.clone() }).collect()
-        }
-        Some(
-            ResolvedAccess::Read { .. }
-            | ResolvedAccess::Write { .. }
-            | ResolvedAccess::Net { .. }
-            | ResolvedAccess::Named { .. },
-        )
-        | None => Some(remedy)
-            .filter(|rule| access.is_none() || rule.pattern != "*")
-            .into_iter()
-            .collect(),
-    }
 }
 
 /// Returns the pattern of the program's subcommand with whatever follows.

@@ -4,9 +4,9 @@
 //!
 //! Two questions are answered apart. [`Capabilities`] say what a tool can ever reach: an access outside of them is a
 //! [`CapabilityShortfall`], whatever the rules say. A [`RuleSet`] says what may happen without asking: [`decide`] finds the
-//! rule that decides and explains itself. Both are narrowed for whoever acts for somebody else: capabilities lie
-//! [restricted_to](Capabilities::restricted_to) others, and rules [restricted_by](RuleSet::restricted_by) a ceiling. A [`Grant`] joins the two for one call while it runs, path by path, and a [`HostScope`] host
-//! by host.
+//! rule that decides and explains itself. Both can be restricted for a subagent: capabilities with
+//! [restricted_to](Capabilities::restricted_to), and rules with [restricted_by](RuleSet::restricted_by). A [`Grant`] joins
+//! the two for one call while it runs, path by path, and a [`HostScope`] host by host.
 //!
 //! ```
 //! use haft_contract::{CommandLine, ToolId, PatternVariables};
@@ -58,6 +58,6 @@ pub use network_guard::{
 pub use pattern::{MatchWidth, PatternDomain, PatternError, RulePattern, escape, escape_path};
 pub use pattern_fault::PatternFault;
 pub use preset::PRESETS;
-pub use rule::{Condition, Conditions, Rule, RuleAction, RuleScope, ScopedRule};
+pub use rule::{Conditions, Rule, RuleAction, RuleCondition, RuleScope, ScopedRule};
 pub use rule_set::{RuleError, RuleErrors, RuleFault, RuleSet};
 pub use tool_scope::ToolScope;

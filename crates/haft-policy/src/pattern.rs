@@ -6,7 +6,7 @@ use std::path::Path;
 
 use haft_contract::{CommandLine, PatternVariables};
 
-use crate::access::{MatchSubject, PathReach, PathSubject, ResolvedAccess};
+use crate::access::{MatchSubject, PathReach, ResolvedAccess};
 use crate::glob::Glob;
 use crate::pattern_fault::PatternFault;
 pub(crate) use command::CommandPattern;
@@ -41,15 +41,15 @@ pub struct RulePattern {
 /// Whatever the narrow reading matches, the wide one matches too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum MatchWidth {
-    /// For allow: only what the pattern says, and of a directory all of which is reached, all that is beneath. A space is a real boundary between arguments, and a program given by
-    /// path is not the bare name.
+    /// For allow: only what the pattern says. If a whole directory is reached, the pattern must cover everything beneath it.
+    /// A space is a real boundary between arguments, and a program given by path is not the bare name.
     Narrow,
     /// For deny and ask: also what amounts to it. All beneath a directory that matches, a program whose file
     /// name matches, arguments that hold spaces, a subcommand behind options of its program.
     Wide,
 }
 
-/// What a pattern is meant for.
+/// The kind of accesses that a pattern is meant for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PatternDomain {
     /// Paths only.
@@ -68,7 +68,7 @@ pub enum PatternDomain {
 pub struct PatternError {
     /// The text.
     pub pattern: String,
-    /// What is wrong with it.
+    /// The mistake in it.
     pub fault: PatternFault,
 }
 
@@ -147,9 +147,17 @@ impl RulePattern {
         };
         let literal_bytes = match subject {
             MatchSubject::Path(subject) => {
-                return path
-                    .as_ref()
-                    .map_or(PatternFit::No, |path| fit_path(path, subject, reading));
+                let Some(pattern) = path else { return PatternFit::No };
+                let may_match = || match (reading, subject.reach) {
+                    (MatchWidth::Wide, PathReach::Tree) => pattern.may_fit_beneath(subject),
+                    (MatchWidth::Wide, PathReach::PathOnly)
+                    | (MatchWidth::Narrow, PathReach::PathOnly | PathReach::Tree) => false,
+                };
+                return match pattern.fit(subject, reading) {
+                    Some(spelled_bytes) => PatternFit::Yes(spelled_bytes),
+                    None if may_match() => PatternFit::Possible,
+                    None => PatternFit::No,
+                };
             }
             MatchSubject::Command(CommandLine::Argv(argv)) => {
                 command.as_ref().and_then(|command| command.fit(argv, reading))
@@ -195,19 +203,6 @@ impl RulePattern {
             CompiledForms::Each { path: Some(path), .. } => path.is_void(),
             CompiledForms::Each { path: None, .. } | CompiledForms::Everything => false,
         }
-    }
-}
-
-fn fit_path(pattern: &PathPattern, path: &PathSubject, reading: MatchWidth) -> PatternFit {
-    let may_match = || match (reading, path.reach) {
-        (MatchWidth::Wide, PathReach::Tree) => pattern.may_fit_beneath(path),
-        (MatchWidth::Wide, PathReach::PathOnly)
-        | (MatchWidth::Narrow, PathReach::PathOnly | PathReach::Tree) => false,
-    };
-    match pattern.fit(path, reading) {
-        Some(spelled_bytes) => PatternFit::Yes(spelled_bytes),
-        None if may_match() => PatternFit::Possible,
-        None => PatternFit::No,
     }
 }
 

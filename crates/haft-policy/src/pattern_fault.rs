@@ -1,6 +1,6 @@
 //! Says what is wrong with the text of a pattern.
 
-/// What is wrong with a pattern.
+/// A mistake in the text of a pattern.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the messages say it")]

@@ -22,7 +22,7 @@ pub(crate) struct RankedRule<'r> {
     pub(crate) rule: &'r CompiledRule,
 }
 
-/// What the rules say of one access.
+/// The answer of the rules to one access.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RuleVerdict<'r> {
     pub(crate) action: RuleAction,

@@ -18,13 +18,13 @@ pub struct Rule {
     /// Picks among the paths, commands or hosts; see [`RulePattern`](crate::RulePattern).
     #[serde(default = "anything")]
     pub pattern: String,
-    /// What happens.
+    /// The action.
     #[serde(default)]
     pub action: RuleAction,
     /// The rule holds only while this does. Only presets, manifests and agents may say so, and only of what they allow: a
     /// deny or an ask that could lapse would be none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub when: Option<Condition>,
+    pub when: Option<RuleCondition>,
     /// Paths, commands or hosts that the pattern must match; checked when the rule is loaded.
     #[serde(default, rename = "match", skip_serializing_if = "Vec::is_empty")]
     pub match_examples: Vec<String>,
@@ -36,7 +36,7 @@ pub struct Rule {
 /// A fact about the place where calls run, which a rule may depend on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Condition {
+pub enum RuleCondition {
     /// Every process that a call starts is fully confined by the kernel.
     Sandboxed,
 }
@@ -48,18 +48,18 @@ pub struct Conditions {
     pub sandboxed: bool,
 }
 
-/// What happens to a call. The order is from loose to strict.
+/// The action for a call. The order is from loose to strict.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 #[serde(rename_all = "lowercase")]
 pub enum RuleAction {
-    /// It goes on.
+    /// The call continues.
     Allow,
-    /// Someone is asked; where nobody is, it is denied.
+    /// haft asks a person. If no person can be asked, the call is denied.
     #[default]
     Ask,
-    /// It is refused.
+    /// The call is refused.
     Deny,
 }
 
@@ -69,15 +69,15 @@ pub enum RuleAction {
 pub enum RuleScope {
     /// A preset: consulted for what no other rule matches.
     Preset,
-    /// The program that embeds the runtime. What it denies stays denied, whatever the manifest says.
+    /// The program that embeds the runtime. The manifest cannot allow an access that it denies.
     Builtin,
-    /// The manifest. What it denies stays denied.
+    /// The manifest. No later rule allows an access that it denies.
     Manifest,
-    /// An agent's own file. Such rules lie above a session as a ceiling, and what they deny stays denied.
+    /// An agent's own file. Such rules restrict a session, and no other rule allows an access that they deny.
     Agent,
-    /// What was decided for this project.
+    /// A decision for this project.
     Project,
-    /// What was decided for this session.
+    /// A decision for this session.
     Session,
 }
 
@@ -141,10 +141,10 @@ impl Rule {
 
 impl Conditions {
     /// Returns whether the condition holds; a rule without one always does.
-    pub fn meet(self, condition: Option<Condition>) -> bool {
+    pub fn meet(self, condition: Option<RuleCondition>) -> bool {
         match condition {
             None => true,
-            Some(Condition::Sandboxed) => self.sandboxed,
+            Some(RuleCondition::Sandboxed) => self.sandboxed,
         }
     }
 }
@@ -157,7 +157,7 @@ impl fmt::Display for Rule {
     }
 }
 
-impl fmt::Display for Condition {
+impl fmt::Display for RuleCondition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Sandboxed => "sandboxed",

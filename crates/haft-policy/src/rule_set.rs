@@ -8,22 +8,22 @@ use haft_contract::{CommandLine, PatternVariables};
 
 use crate::access::{PathSubject, ResolvedAccess};
 use crate::pattern::{MatchWidth, PatternDomain, PatternError, PatternFit, RulePattern};
-use crate::rule::{Condition, Conditions, Permission, Rule, RuleAction, RuleScope, ScopedRule};
+use crate::rule::{Conditions, Permission, Rule, RuleAction, RuleCondition, RuleScope, ScopedRule};
 
 #[cfg(test)]
 mod tests;
 
 /// The rules of all scopes, ready to decide. Their order has no meaning. Cloning is cheap.
 ///
-/// Above them there may be ceilings: sets of rules of their own, of which none lifts what another one says. An access gets the
-/// strictest that the rules and each ceiling say of it. What no rule of a ceiling matches, that ceiling leaves open.
+/// Restrictions may lie above them: further sets of rules. An access gets the strictest action of the rules and of each
+/// restriction. If no rule of a restriction matches an access, that restriction leaves it open.
 #[derive(Clone, Debug, Default)]
 pub struct RuleSet {
     rules: Arc<[Arc<CompiledRule>]>,
     /// Rules whose condition is not met. They decide nothing; a refusal names them.
-    inactive: Arc<[Arc<CompiledRule>]>,
-    /// Sets without ceilings of their own.
-    restrictions: Arc<[RuleSet]>,
+    pub(crate) inactive: Arc<[Arc<CompiledRule>]>,
+    /// Sets that have no restrictions themselves.
+    pub(crate) restrictions: Arc<[RuleSet]>,
 }
 
 #[derive(Debug)]
@@ -41,17 +41,17 @@ pub struct RuleErrors {
     pub errors: Vec<RuleError>,
 }
 
-/// What is wrong with one rule.
+/// A mistake in one rule.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{rule}: {fault}")]
 pub struct RuleError {
     /// The rule.
     pub rule: Box<ScopedRule>,
-    /// What is wrong with it.
+    /// The mistake.
     pub fault: RuleFault,
 }
 
-/// What can be wrong with a rule.
+/// The kinds of mistakes in a rule.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RuleFault {
@@ -71,7 +71,7 @@ pub enum RuleFault {
     #[error(
         "it holds only when {0}: expected such a condition on an allow of a preset, a manifest or an agent; leave `when` out"
     )]
-    Condition(Condition),
+    Condition(RuleCondition),
     /// An example under `match` does not match.
     #[error("its match example {0:?} does not match the pattern")]
     MatchExample(String),
@@ -119,8 +119,8 @@ impl RuleSet {
         }
     }
 
-    /// Returns these rules beneath one more ceiling, and beneath those that lie above that one. Nothing is ever allowed by it
-    /// that was not before.
+    /// Returns these rules with one more restriction, and with the restrictions of that one. The result never allows more than
+    /// these rules did.
     ///
     /// ```
     /// use haft_contract::{ToolId, PatternVariables};
@@ -129,15 +129,15 @@ impl RuleSet {
     /// let compile = |scope, rule| {
     ///     RuleSet::compile([(scope, rule)], &PatternVariables::default(), Conditions::default()).unwrap()
     /// };
-    /// let ceiling = compile(RuleScope::Agent, Rule::new("todo", "*", RuleAction::Deny));
-    /// let rules = compile(RuleScope::Session, Rule::new("*", "*", RuleAction::Allow)).restricted_by(&ceiling);
+    /// let restriction = compile(RuleScope::Agent, Rule::new("todo", "*", RuleAction::Deny));
+    /// let rules = compile(RuleScope::Session, Rule::new("*", "*", RuleAction::Allow)).restricted_by(&restriction);
     /// let action = |tool: &str| decide_access(&ToolId::parse(tool).unwrap(), None, &rules).action;
     /// assert_eq!((action("todo"), action("skill")), (RuleAction::Deny, RuleAction::Allow));
     /// ```
     #[must_use]
-    pub fn restricted_by(&self, ceiling: &Self) -> Self {
-        let without = Self { restrictions: Arc::default(), ..ceiling.clone() };
-        let above = self.restrictions.iter().chain(&*ceiling.restrictions).cloned();
+    pub fn restricted_by(&self, restriction: &Self) -> Self {
+        let without = Self { restrictions: Arc::default(), ..restriction.clone() };
+        let above = self.restrictions.iter().chain(&*restriction.restrictions).cloned();
         Self { restrictions: above.chain([without]).collect(), ..self.clone() }
     }
 
@@ -155,7 +155,7 @@ impl RuleSet {
         Ok(Self {
             rules: both(&self.rules, &added.rules),
             inactive: both(&self.inactive, &added.inactive),
-            // What is added lies beneath them like everything else.
+            // They restrict the added rules, too.
             restrictions: Arc::clone(&self.restrictions),
         })
     }
@@ -172,16 +172,6 @@ impl RuleSet {
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<CompiledRule>> {
         self.rules.iter()
     }
-
-    /// Returns what lies above the rules.
-    pub(crate) fn restrictions(&self) -> &[Self] {
-        &self.restrictions
-    }
-
-    /// Returns the rules whose condition is not met.
-    pub(crate) fn inactive_rules(&self) -> impl Iterator<Item = &Arc<CompiledRule>> {
-        self.inactive.iter()
-    }
 }
 
 impl CompiledRule {
@@ -189,23 +179,33 @@ impl CompiledRule {
         rule: ScopedRule,
         variables: &PatternVariables,
     ) -> Result<Self, RuleError> {
-        let parts = || {
-            if let Some(condition) = rule.rule.when.filter(|_| !may_be_conditional(&rule)) {
-                return Err(RuleFault::Condition(condition));
+        let error = |fault| RuleError { rule: Box::new(rule.clone()), fault };
+        if let Some(condition) = rule.rule.when {
+            // An allow may lapse: without it, less is allowed.
+            let may_lapse = match rule.scope {
+                RuleScope::Preset | RuleScope::Manifest | RuleScope::Agent => {
+                    rule.rule.action == RuleAction::Allow
+                }
+                RuleScope::Builtin | RuleScope::Project | RuleScope::Session => false,
+            };
+            if !may_lapse {
+                return Err(error(RuleFault::Condition(condition)));
             }
-            let text = &rule.rule.permission;
-            let permission =
-                Permission::parse(text).ok_or_else(|| RuleFault::Permission(text.clone()))?;
-            let domain = rule.rule.domain();
-            let pattern = RulePattern::compile(&rule.rule.pattern, domain, variables);
-            Ok((permission, pattern.map_err(|err| pattern_fault(err, domain))?))
-        };
-        match parts() {
-            Ok((permission, pattern)) => {
-                Ok(Self { scope: rule.scope, rule: rule.rule, permission, pattern })
-            }
-            Err(fault) => Err(RuleError { rule: Box::new(rule), fault }),
         }
+        let text = &rule.rule.permission;
+        let permission =
+            Permission::parse(text).ok_or_else(|| error(RuleFault::Permission(text.clone())))?;
+        let domain = rule.rule.domain();
+        let pattern =
+            RulePattern::compile(&rule.rule.pattern, domain, variables).map_err(|err| {
+                error(match domain {
+                    PatternDomain::Any => RuleFault::PatternAsPath(err),
+                    PatternDomain::Path | PatternDomain::Command | PatternDomain::Host => {
+                        RuleFault::Pattern(err)
+                    }
+                })
+            })?;
+        Ok(Self { scope: rule.scope, rule: rule.rule, permission, pattern })
     }
 
     /// An allow says only what it says; a deny or an ask also covers what amounts to it.
@@ -256,31 +256,33 @@ impl fmt::Display for RuleErrors {
 
 impl std::error::Error for RuleErrors {}
 
-/// Returns whether it is safe that the rule does not hold: without an allow, less is allowed.
-fn may_be_conditional(rule: &ScopedRule) -> bool {
-    let is_standing = match rule.scope {
-        RuleScope::Preset | RuleScope::Manifest | RuleScope::Agent => true,
-        RuleScope::Builtin | RuleScope::Project | RuleScope::Session => false,
-    };
-    is_standing && rule.rule.action == RuleAction::Allow
-}
-
-fn pattern_fault(err: PatternError, domain: PatternDomain) -> RuleFault {
-    match domain {
-        PatternDomain::Any => RuleFault::PatternAsPath(err),
-        PatternDomain::Path | PatternDomain::Command | PatternDomain::Host => {
-            RuleFault::Pattern(err)
-        }
-    }
-}
-
 /// Returns what an example may stand for: a path, a command line split at white space, a host.
 fn example_accesses(
     example: &str,
     domain: PatternDomain,
     variables: &PatternVariables,
 ) -> Vec<ResolvedAccess> {
-    let path = || ResolvedAccess::Read { path: example_path(example, variables) };
+    let path = || {
+        let expanded = match variables.split(example) {
+            Ok(Some((values, rest))) => {
+                values.first().map(|value| value.join(rest.trim_start_matches('/')))
+            }
+            Ok(None) | Err(_) => None,
+        };
+        let path = expanded.unwrap_or_else(|| PathBuf::from(example));
+        let roots = variables.workspace.iter().map(PathBuf::as_path);
+        let path = if path.is_absolute() {
+            let mut relative = roots.filter_map(|root| path.strip_prefix(root).ok());
+            let relative = relative.next().map(Path::to_owned);
+            PathSubject { relative, ..PathSubject::outside_roots(path) }
+        } else {
+            // Examples have to hold wherever the rules are loaded, so without a workspace some root
+            // will do.
+            let root = roots.chain([Path::new("/workspace")]).next().unwrap_or(Path::new("/"));
+            PathSubject::in_root(root, &path.components().collect::<PathBuf>())
+        };
+        ResolvedAccess::Read { path }
+    };
     let command = || {
         let argv = example.split_whitespace().map(str::to_owned).collect();
         ResolvedAccess::Shell { command: CommandLine::Argv(argv) }
@@ -294,24 +296,4 @@ fn example_accesses(
             vec![path(), command(), host(), ResolvedAccess::Named { name: example.to_owned() }]
         }
     }
-}
-
-fn example_path(example: &str, variables: &PatternVariables) -> PathSubject {
-    let expanded = match variables.split(example) {
-        Ok(Some((values, rest))) => {
-            values.first().map(|value| value.join(rest.trim_start_matches('/')))
-        }
-        Ok(None) | Err(_) => None,
-    };
-    let path = expanded.unwrap_or_else(|| PathBuf::from(example));
-    let roots = variables.workspace.iter().map(PathBuf::as_path);
-    if path.is_absolute() {
-        let mut relative = roots.filter_map(|root| path.strip_prefix(root).ok());
-        let relative = relative.next().map(Path::to_owned);
-        return PathSubject { relative, ..PathSubject::outside_roots(path) };
-    }
-    // Examples have to hold wherever the rules are loaded, so without a workspace some root will do.
-    let mut roots = roots.chain([Path::new("/workspace")]);
-    let relative: PathBuf = path.components().collect();
-    PathSubject::in_root(roots.next().unwrap_or(Path::new("/")), &relative)
 }

@@ -1,4 +1,4 @@
-//! Which tools somebody has, by id or by glob. That a tool is among them says nothing of what a call of it may do.
+//! The tools of an agent, by id or by glob. The scope does not say what a call of such a tool may do.
 
 use haft_contract::ToolId;
 

@@ -25,11 +25,9 @@ const TO_RENAME: &str = "needs another name";
 pub(super) const SHARED_TYPE_NAMES: &[SharedTypeName] = &[
     SharedTypeName { name: "Asker", why: TO_RENAME },
     SharedTypeName { name: "Batch", why: TO_RENAME },
-    SharedTypeName { name: "Condition", why: TO_RENAME },
     SharedTypeName { name: "Connection", why: TO_RENAME },
     SharedTypeName { name: "Failure", why: TO_RENAME },
     SharedTypeName { name: "Parameter", why: TO_RENAME },
-    SharedTypeName { name: "Refusal", why: TO_RENAME },
     SharedTypeName { name: "Writer", why: ONE_A_STORE },
 ];
 

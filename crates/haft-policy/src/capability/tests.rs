@@ -1,4 +1,4 @@
-//! What lies inside of requirements, and how the refusal reads.
+//! The accesses inside of requirements, and the texts of refusals.
 
 use std::path::{Path, PathBuf};
 
@@ -318,7 +318,7 @@ fn whole_directories_are_those_that_every_bound_leaves_whole() {
         &["/work/docs"],
     );
     check((&["src/**"], &["src/**"]), (&["/work/src/gen"], ALL), &[], &["/work/src/gen"]);
-    // What can be changed is read as well, so it has to be left for both.
+    // A path that can be changed is read as well, so both must allow it.
     check((ALL, ALL), (&["docs"], ALL), &[], &["/more/docs", "/work/docs"]);
     check((&["/work/a"], ALL), (&["/work/b"], ALL), &[], &[]);
     check((ALL, ALL), (&["src/*", "s*/**"], &[]), &[], &[]);

@@ -275,7 +275,7 @@ fn a_deny_of_the_manifest_is_pinned() {
     let lines = ["manifest deny bash *", "manifest allow bash git status"];
     check_action(&lines, "bash", "run git status", RuleAction::Allow);
     check_action(&lines, "bash", "run git push", RuleAction::Deny);
-    // What the manifest only asks about can be answered for good.
+    // A question of the manifest can be answered for good.
     check_action(
         &["manifest ask bash *", "project allow bash *"],
         "bash",
@@ -319,7 +319,7 @@ fn of_the_commands_of_a_line_the_strictest_decides_and_is_named() {
             r#"bash needs approval for shell.run of "git push": the project rule `ask bash "git push"` decides; the rule `allow bash "git push"` would allow it"#
         ]],
     );
-    // What is not known of a line asks for itself alone, and the rest of it is judged for what it is.
+    // Only the unknown part of a line asks, and the other parts are judged as they are.
     check(
         &lines,
         "bash",
@@ -661,7 +661,7 @@ fn a_tree_in_which_a_deny_may_be_met_is_explained() {
     );
 }
 
-/// Decides beneath a ceiling.
+/// Decides beneath a restriction.
 #[track_caller]
 fn check_beneath(ceiling: &[&str], lines: &[&str], question: (&str, &str), expected: Expect) {
     let tool = ToolId::parse(question.0).unwrap();
@@ -689,7 +689,7 @@ fn a_ceiling_takes_away_and_gives_nothing() {
             r#"edit is denied fs.write of "src/a": the agent rule `deny fs.write "*"` decides; what an agent's file denies no answer and no rule elsewhere allows"#
         ]],
     );
-    // What it allows is left to the others.
+    // Its allows do not lift the decisions of the others.
     check_beneath(
         ceiling,
         &["manifest ask bash git*"],

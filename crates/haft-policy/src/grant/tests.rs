@@ -1,4 +1,4 @@
-//! What a call may touch on its way: rules, capabilities and answers together.
+//! The files that a running call may touch: rules, capabilities and answers together.
 
 use std::path::{Path, PathBuf};
 
@@ -64,7 +64,7 @@ fn what_is_denied_is_denied_where_nothing_was_granted_either() {
     let denies = |place: &str| grant.denies_read(&PathSubject::outside_roots(place));
     assert!(denies("/home/me/skills/keys/a"));
     assert!(!denies("/home/me/skills/a"));
-    // That one is about another tool.
+    // This rule is about another tool.
     assert!(!denies("/home/me/skills/other"));
 }
 

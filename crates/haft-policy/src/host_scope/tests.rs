@@ -211,7 +211,7 @@ fn a_tool_that_may_reach_every_host_reaches_this_machine_where_somebody_named_it
         (SESSION, RuleAction::Allow, "web_fetch", "10.0.0.1"),
         (SESSION, RuleAction::Allow, "net.fetch", "*"),
     ]));
-    // That rules let the call pass is no answer about its host.
+    // If rules let the call pass, that is no answer about its host.
     let passed = ruled.with_allowed(&[local("169.254.169.254")]);
     check(
         &passed,

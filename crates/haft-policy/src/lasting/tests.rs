@@ -1,4 +1,4 @@
-//! What «always» would add, and that it is enough and no more.
+//! The rules that «always» would add. They are enough, and no more than that.
 
 use expect_test::{Expect, expect};
 use haft_contract::{CommandLine, PatternVariables, ToolId};

@@ -1,8 +1,15 @@
 //! Cuts a shell line into simple commands and their words, roughly. It expands nothing, knows no here-documents and
 //! accepts every text; it is good enough for a name list and for nothing that safety rests on.
 
-/// Returns the words of each simple command, those inside substitutions included, quotes removed.
-pub(super) fn simple_commands(line: &str) -> Vec<Vec<String>> {
+/// Returns the words of each simple command of a line that is not understood, quotes removed. It is a guess for lists of
+/// names, which err towards finding too much. Substitutions are included, nothing is expanded, and here-documents count as
+/// commands.
+///
+/// ```
+/// let words = haft_policy::rough_commands("cd x && git \"commit\" -m 'a b'");
+/// assert_eq!(words, [vec!["cd", "x"], vec!["git", "commit", "-m", "a b"]]);
+/// ```
+pub fn rough_commands(line: &str) -> Vec<Vec<String>> {
     let mut cutter = ShellSplitter { commands: Vec::new(), frames: vec![QuoteFrame::default()] };
     let mut rest = line;
     while let Some(char) = rest.chars().next() {
@@ -38,7 +45,14 @@ impl ShellSplitter {
         let Some(frame) = self.frames.last_mut() else { return rest.len() };
         let after = rest.get(char.len_utf8()..).unwrap_or_default();
         match char {
-            '\\' => return 1 + frame.push_escaped(after),
+            // An escaped line end vanishes.
+            '\\' => {
+                let Some(escaped) = after.chars().next() else { return 1 };
+                if escaped != '\n' {
+                    frame.push_text(escaped.encode_utf8(&mut [0; 4]));
+                }
+                return 1 + escaped.len_utf8();
+            }
             '\'' if !frame.is_quoted => {
                 let end = after.find('\'').unwrap_or(after.len());
                 frame.push_text(after.get(..end).unwrap_or_default());
@@ -57,7 +71,21 @@ impl ShellSplitter {
             }
             '`' => self.open_frame('`'),
             char if frame.is_quoted => frame.push_text(char.encode_utf8(&mut [0; 4])),
-            '<' | '>' => return frame.redirect(rest, &mut self.commands),
+            '<' | '>' => {
+                let is_descriptor = |word: &String| word.bytes().all(|byte| byte.is_ascii_digit());
+                if frame.word.as_ref().is_some_and(is_descriptor) {
+                    frame.word = None;
+                }
+                frame.end_word();
+                let operator = rest.len() - rest.trim_start_matches(['<', '>', '&', '|']).len();
+                // `<(` and `>(` open a separate command.
+                if rest.get(operator..).is_some_and(|after| after.starts_with('(')) {
+                    frame.end_command(&mut self.commands);
+                } else {
+                    frame.is_redirected = true;
+                }
+                return operator;
+            }
             '(' => self.open_frame(')'),
             ';' | '|' | '&' | '\n' | ')' => frame.end_command(&mut self.commands),
             // `name() { command` begins a command though no operator does.
@@ -90,15 +118,6 @@ impl QuoteFrame {
         self.word.get_or_insert_default().push_str(text);
     }
 
-    /// Takes the character after a backslash and returns its length. An escaped line end vanishes.
-    fn push_escaped(&mut self, after: &str) -> usize {
-        let Some(char) = after.chars().next() else { return 0 };
-        if char != '\n' {
-            self.push_text(char.encode_utf8(&mut [0; 4]));
-        }
-        char.len_utf8()
-    }
-
     fn end_word(&mut self) {
         if let Some(word) = self.word.take()
             && !std::mem::take(&mut self.is_redirected)
@@ -114,21 +133,5 @@ impl QuoteFrame {
         if !words.is_empty() {
             commands.push(words);
         }
-    }
-
-    /// Takes a redirection operator and returns its length. `<(` and `>(` open a command of their own.
-    fn redirect(&mut self, rest: &str, commands: &mut Vec<Vec<String>>) -> usize {
-        let is_descriptor = |word: &String| word.bytes().all(|byte| byte.is_ascii_digit());
-        if self.word.as_ref().is_some_and(is_descriptor) {
-            self.word = None;
-        }
-        self.end_word();
-        let operator = rest.len() - rest.trim_start_matches(['<', '>', '&', '|']).len();
-        if rest.get(operator..).is_some_and(|after| after.starts_with('(')) {
-            self.end_command(commands);
-        } else {
-            self.is_redirected = true;
-        }
-        operator
     }
 }

@@ -4,7 +4,7 @@ use haft_contract::{CommandLine, ErrorCode};
 
 use proptest::prelude::*;
 
-use super::shell_words::simple_commands;
+use super::shell_words::rough_commands;
 use super::{NetworkGuard, NetworkRefusal};
 
 const NETWORK: Option<ErrorCode> = Some(ErrorCode::NetworkDisabled);
@@ -184,7 +184,7 @@ fn lines_nested_too_deeply_are_refused() {
 
 #[test]
 fn unfinished_lines_end_where_they_end() {
-    let commands = |line| simple_commands(line);
+    let commands = |line| rough_commands(line);
     assert_eq!(commands("echo 'a b"), [["echo", "a b"]]);
     assert_eq!(commands("echo \"a b"), [["echo", "a b"]]);
     assert_eq!(commands("echo a\\"), [["echo", "a"]]);

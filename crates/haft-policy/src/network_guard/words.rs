@@ -37,9 +37,25 @@ pub(super) fn refused_argv(guard: NetworkGuard, argv: &[String]) -> Option<Netwo
     if guard == NetworkGuard::Standard && stays_on_loopback(program, arguments) {
         return None;
     }
-    refused_program(guard, program)
-        .or_else(|| argv.iter().find_map(|word| refused_argument(guard, word)))
-        .or_else(|| refused_git(program, arguments))
+    let name = base_name(program);
+    let is_listed = match guard {
+        NetworkGuard::Kernel => false,
+        NetworkGuard::Standard => STANDARD_PROGRAMS.contains(&name),
+        NetworkGuard::Strict => {
+            STANDARD_PROGRAMS.contains(&name) || STRICT_PROGRAMS.contains(&name)
+        }
+    };
+    if is_listed {
+        return Some(refusal(name, "work offline"));
+    }
+    let refused = argv.iter().find_map(|word| refused_argument(guard, word));
+    refused.or_else(|| {
+        let word = git_subcommand(arguments).filter(|_| name == "git")?;
+        GIT_REMOTE_SUBCOMMANDS.contains(&word).then(|| NetworkRefusal {
+            code: ErrorCode::GitRemoteDisabled,
+            ..refusal(&format!("git {word}"), "use local git commands")
+        })
+    })
 }
 
 /// Judges the assignments in front of a simple command.
@@ -60,9 +76,26 @@ pub(super) fn refused_word(guard: NetworkGuard, word: &str) -> Option<NetworkRef
         return Some(refusal(&format!("a word that begins with {scheme}"), "leave it out"));
     }
     match guard {
-        NetworkGuard::Kernel | NetworkGuard::Standard => None,
-        NetworkGuard::Strict => refused_strictly(word),
+        NetworkGuard::Kernel | NetworkGuard::Standard => return None,
+        NetworkGuard::Strict => {}
     }
+    let is_scheme = |char: char| char.is_ascii_alphanumeric() || "+-.".contains(char);
+    let begins_with_scheme =
+        word.split_once("://").is_some_and(|(scheme, _)| scheme.chars().all(is_scheme));
+    let found = if begins_with_scheme
+        || STRICT_BEGINNINGS.iter().any(|beginning| word.starts_with(beginning))
+    {
+        "looks like the name of something elsewhere"
+    } else if is_address(word) {
+        "is an address"
+    } else if word.starts_with(PROXY_OPTION)
+        || PROXY_VARIABLES.iter().any(|variable| word.eq_ignore_ascii_case(variable))
+    {
+        "is a proxy setting"
+    } else {
+        return None;
+    };
+    Some(refusal(&format!("{word:?}, which {found},"), "leave it out"))
 }
 
 /// The short list judges an argument by how it begins, the long one every word in it.
@@ -74,21 +107,6 @@ fn refused_argument(guard: NetworkGuard, argument: &str) -> Option<NetworkRefusa
             argument.split(is_separator).find_map(|word| refused_word(guard, word))
         }
     })
-}
-
-fn refused_strictly(word: &str) -> Option<NetworkRefusal> {
-    let found = if begins_with_scheme(word)
-        || STRICT_BEGINNINGS.iter().any(|beginning| word.starts_with(beginning))
-    {
-        "looks like the name of something elsewhere"
-    } else if is_address(word) {
-        "is an address"
-    } else if is_proxy_setting(word) {
-        "is a proxy setting"
-    } else {
-        return None;
-    };
-    Some(refusal(&format!("{word:?}, which {found},"), "leave it out"))
 }
 
 /// Returns whether the command fetches from servers on the loopback interface alone, as one does that tries a server which
@@ -109,24 +127,6 @@ fn is_on_loopback(word: &str) -> bool {
     };
     let is_address = |host: &str| host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
     host == "localhost" || is_address(host) || bracketed(host).is_some_and(is_address)
-}
-
-fn refused_program(guard: NetworkGuard, program: &str) -> Option<NetworkRefusal> {
-    let name = base_name(program);
-    let is_listed = match guard {
-        NetworkGuard::Kernel => false,
-        NetworkGuard::Standard => STANDARD_PROGRAMS.contains(&name),
-        NetworkGuard::Strict => [STANDARD_PROGRAMS, STRICT_PROGRAMS].concat().contains(&name),
-    };
-    is_listed.then(|| refusal(name, "work offline"))
-}
-
-fn refused_git(program: &str, arguments: &[String]) -> Option<NetworkRefusal> {
-    let word = git_subcommand(arguments).filter(|_| base_name(program) == "git")?;
-    GIT_REMOTE_SUBCOMMANDS.contains(&word).then(|| NetworkRefusal {
-        code: ErrorCode::GitRemoteDisabled,
-        ..refusal(&format!("git {word}"), "use local git commands")
-    })
 }
 
 /// Returns the first of git's arguments that is no option of git itself. An empty word stands for something that is not
@@ -164,14 +164,6 @@ pub(super) fn first_host(text: &str) -> Option<String> {
     (!host.is_empty() && host.chars().all(is_name)).then(|| host.to_ascii_lowercase())
 }
 
-/// Returns whether the word begins as a URL of any scheme does.
-fn begins_with_scheme(word: &str) -> bool {
-    word.split_once("://").is_some_and(|(scheme, _)| {
-        let is_good = |char: char| char.is_ascii_alphanumeric() || "+-.".contains(char);
-        scheme.chars().all(is_good)
-    })
-}
-
 /// Returns whether the word begins with an IP address, a port and a path behind it or not. Of addresses with colons only
 /// those in brackets and `::1` count: `a::b` is one as well, and most often a name in a program.
 fn is_address(word: &str) -> bool {
@@ -186,11 +178,6 @@ fn is_address(word: &str) -> bool {
 
 fn bracketed(host: &str) -> Option<&str> {
     host.strip_prefix('[')?.strip_suffix(']')
-}
-
-fn is_proxy_setting(word: &str) -> bool {
-    word.starts_with(PROXY_OPTION)
-        || PROXY_VARIABLES.iter().any(|variable| word.eq_ignore_ascii_case(variable))
 }
 
 pub(super) fn base_name(program: &str) -> &str {

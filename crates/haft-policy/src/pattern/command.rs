@@ -16,7 +16,7 @@ pub(crate) struct CommandPattern {
     spelled_bytes: usize,
 }
 
-/// What the first word of the pattern says of the program.
+/// The program that the first word of the pattern names.
 #[derive(Clone, Debug)]
 enum ProgramPattern {
     Literal(Vec<u8>),
@@ -30,10 +30,12 @@ impl CommandPattern {
         if text.trim().is_empty() {
             return Err(PatternFault::Blank);
         }
-        let (text, ends_there) = match without_end(text) {
-            Some(before) => (before, true),
-            None => (text, false),
-        };
+        // A last word `$` is the end of the command. A word that is a dollar sign is written `[$]`.
+        let before_end = text
+            .trim_end()
+            .strip_suffix('$')
+            .filter(|before| before.ends_with(char::is_whitespace) && !before.trim().is_empty());
+        let (text, ends_there) = (before_end.unwrap_or(text), before_end.is_some());
         let glob = Glob::parse_words(text)?;
         // `git push *` speaks of `git push` as well, and both forms are as specific as the other.
         let (whole, takes_more) = match glob.without_last_star_word() {
@@ -46,12 +48,13 @@ impl CommandPattern {
         let prefix = whole.literal_prefix();
         let spelled_bytes = prefix.strip_suffix(&[BOUNDARY]).unwrap_or(&prefix).len();
         let with_more = takes_more.then(|| whole.with_more_words());
-        Ok(Self {
-            program: ProgramPattern::of(&whole.first_word()),
-            whole,
-            with_more,
-            spelled_bytes,
-        })
+        let first_word = whole.first_word();
+        let program = match first_word.literal() {
+            Some(literal) => ProgramPattern::Literal(literal),
+            None if first_word.contains_byte(b'/') => ProgramPattern::PathGlob,
+            None => ProgramPattern::NameGlob,
+        };
+        Ok(Self { whole, with_more, program, spelled_bytes })
     }
 
     /// Returns whether every command matches.
@@ -61,32 +64,34 @@ impl CommandPattern {
 
     /// Returns how many bytes of the command the pattern spells out, or `None` if it does not match.
     pub(crate) fn fit(&self, argv: &[String], reading: MatchWidth) -> Option<usize> {
-        let matches = match reading {
-            MatchWidth::Narrow => self.matches_narrowly(argv),
-            MatchWidth::Wide => self.matches_narrowly(argv) || self.matches_widely(argv),
-        };
-        matches.then_some(self.spelled_bytes)
-    }
-
-    /// Arguments are joined by a byte that none can hold and that only a space of the pattern spells, so an argument
-    /// `"status; rm"` or a program `"git status"` cannot pass for several words.
-    fn matches_narrowly(&self, argv: &[String]) -> bool {
-        let Some(program) = argv.first() else { return false };
+        let (program, arguments) = argv.split_first()?;
+        // A match of the words speaks of a bare program name. It speaks of a path only if the pattern
+        // spells a path that does not climb out again.
+        let is_meant = !program.contains('/')
+            || match &self.program {
+                ProgramPattern::Literal(literal) => literal == program.as_bytes(),
+                ProgramPattern::PathGlob => program.split('/').all(|name| name != ".."),
+                ProgramPattern::NameGlob => false,
+            };
+        // Arguments are joined by a byte that no argument can hold. Only a space of the pattern spells
+        // it, so an argument `"status; rm"` or a program `"git status"` cannot pass for several words.
         let holds_boundary = |argument: &String| argument.as_bytes().contains(&BOUNDARY);
-        !argv.iter().any(holds_boundary)
-            && self.program.vouches_for(program)
+        if is_meant
+            && !argv.iter().any(holds_boundary)
             && self.matches_words(argv.iter().map(String::as_str))
-    }
-
-    fn matches_widely(&self, argv: &[String]) -> bool {
-        let Some((program, arguments)) = argv.split_first() else { return false };
+        {
+            return Some(self.spelled_bytes);
+        }
+        if reading == MatchWidth::Narrow {
+            return None;
+        }
         let base_name = program.rsplit('/').next().unwrap_or(program);
-        [program.as_str(), base_name]
-            .into_iter()
-            .any(|program| self.matches_loosely(program, arguments))
+        let matches = self.matches_loosely(program, arguments)
+            || self.matches_loosely(base_name, arguments)
             || without_options(base_name, arguments)
                 .iter()
-                .any(|subcommand| self.matches_loosely(base_name, subcommand))
+                .any(|subcommand| self.matches_loosely(base_name, subcommand));
+        matches.then_some(self.spelled_bytes)
     }
 
     /// Returns whether the words match, or what comes of them where white space separates words.
@@ -104,35 +109,5 @@ impl CommandPattern {
             line.extend_from_slice(word.as_bytes());
         }
         self.whole.matches(&line) || self.with_more.as_ref().is_some_and(|more| more.matches(&line))
-    }
-}
-
-/// Returns the pattern before a last word that is `$`, the end of the command. A word that is a dollar sign itself
-/// is written `[$]`.
-fn without_end(text: &str) -> Option<&str> {
-    let before = text.trim_end().strip_suffix('$')?;
-    (before.ends_with(char::is_whitespace) && !before.trim().is_empty()).then_some(before)
-}
-
-impl ProgramPattern {
-    fn of(first_word: &Glob) -> Self {
-        match first_word.literal() {
-            Some(literal) => Self::Literal(literal),
-            None if first_word.contains_byte(b'/') => Self::PathGlob,
-            None => Self::NameGlob,
-        }
-    }
-
-    /// Returns whether a narrow match of the words also speaks of this program: a bare name does, a path only if the
-    /// pattern spells a path, and then not one that climbs out again.
-    fn vouches_for(&self, program: &str) -> bool {
-        if !program.contains('/') {
-            return true;
-        }
-        match self {
-            Self::Literal(literal) => literal == program.as_bytes(),
-            Self::PathGlob => program.split('/').all(|name| name != ".."),
-            Self::NameGlob => false,
-        }
     }
 }

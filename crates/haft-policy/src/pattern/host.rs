@@ -57,7 +57,7 @@ pub(crate) fn normal_host(host: &str) -> String {
     let name = match host.strip_prefix('[').and_then(|inner| inner.split_once(']')) {
         Some((address, _)) => address,
         None => match host.split_once(':') {
-            // An IPv6 address holds colons of its own, and has no port without brackets.
+            // An IPv6 address contains colons, and has no port without brackets.
             Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
             _ => host,
         },

@@ -42,6 +42,16 @@ enum Spelled {
     FromFileSystemRoot(usize),
 }
 
+impl Anchor {
+    /// Returns the part of a path that a pattern speaks of, if the path lies where the pattern begins.
+    fn part_of(self, path: &PathSubject) -> Option<&Path> {
+        match self {
+            Self::FileSystemRoot => Some(path.absolute.as_path()),
+            Self::WorkspaceRoot => path.relative.as_deref(),
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 enum Name {
     Literal(Vec<u8>),
@@ -93,13 +103,35 @@ impl PathPattern {
         self.alternatives
             .iter()
             .filter(|alternative| alternative.matches(path, reading))
-            .map(|alternative| alternative.spelled.in_path(path))
+            // They count from the file system root, so that relative and absolute patterns compare.
+            .map(|alternative| match alternative.spelled {
+                Spelled::FromFileSystemRoot(0) | Spelled::FromWorkspaceRoot(0) => 0,
+                // The slash that an absolute path starts with.
+                Spelled::FromFileSystemRoot(bytes) => 1 + bytes,
+                Spelled::FromWorkspaceRoot(bytes) => path.root_bytes() + bytes,
+            })
             .max()
     }
 
     /// Returns whether there can be a path beneath this one that matches.
     pub(crate) fn may_fit_beneath(&self, directory: &PathSubject) -> bool {
-        self.alternatives.iter().any(|alternative| alternative.may_match_beneath(directory))
+        self.alternatives.iter().any(|Anchored { names, is_bare_name, anchor, .. }| {
+            let Some(directory) = anchor.part_of(directory) else { return false };
+            if *is_bare_name {
+                return true;
+            }
+            // The counts of names that the parts so far may stand for.
+            let mut taken = with_skipped_stars(names, BTreeSet::from([0]));
+            for part in components(directory) {
+                let step = |at: usize| match names.get(at) {
+                    Some(Name::AnyDepth) => Some(at),
+                    Some(name) => name.matches(part).then_some(at + 1),
+                    None => None,
+                };
+                taken = with_skipped_stars(names, taken.into_iter().filter_map(step).collect());
+            }
+            taken.into_iter().any(|at| at < names.len())
+        })
     }
 
     /// Returns the directories that the pattern names with all that is beneath them, from each of these roots where it does
@@ -120,8 +152,13 @@ impl PathPattern {
         let below = parse_names(rest)?;
         let is_workspace = text.starts_with("{workspace}");
         let alternative = |value: &PathBuf| {
-            let mut names = value_names(value)?;
-            names.extend(below.iter().cloned());
+            let has_parent = value.components().any(|part| part == PathComponent::ParentDir);
+            if !value.is_absolute() || has_parent {
+                return Err(PatternFault::VariableValue(value.to_owned()));
+            }
+            // The names of a variable's value are literal, whatever signs they hold.
+            let names = components(value).map(|name| Name::Literal(name.to_vec()));
+            let names: Vec<Name> = names.chain(below.iter().cloned()).collect();
             // Beneath the workspace a pattern is as specific as the same pattern written relative to it.
             let spelled = if is_workspace {
                 Spelled::FromWorkspaceRoot(spelled_bytes(&below))
@@ -142,29 +179,51 @@ impl Anchored {
     }
 
     fn matches(&self, path: &PathSubject, reading: MatchWidth) -> bool {
-        match (reading, path.reach) {
-            (MatchWidth::Narrow, PathReach::Tree) if !self.covers_beneath() => return false,
-            (MatchWidth::Narrow | MatchWidth::Wide, PathReach::Tree | PathReach::PathOnly) => {}
+        if reading == MatchWidth::Narrow && path.reach == PathReach::Tree {
+            // Everything beneath the path must match, too.
+            let is_any = |name: &Name| match name {
+                Name::Literal(_) => false,
+                Name::Glob(glob) => glob.is_everything(),
+                Name::AnyDepth => true,
+            };
+            let stars = self.names.iter().rposition(|name| matches!(name, Name::AnyDepth));
+            let after_stars = stars.and_then(|at| self.names.get(at..));
+            if !self.is_plain && !after_stars.is_some_and(|names| names.iter().all(is_any)) {
+                return false;
+            }
         }
-        let path = self.beneath_anchor(path);
-        let reaches_beneath = self.is_plain || reading == MatchWidth::Wide;
+        let Some(path) = self.anchor.part_of(path) else { return false };
+        let mut parts = components(path);
         if self.is_bare_name && reading == MatchWidth::Wide {
-            let mut parts = path.into_iter().flat_map(components);
             return parts.any(|part| self.names.iter().all(|name| name.matches(part)));
         }
-        path.is_some_and(|path| names_match(&self.names, components(path), reaches_beneath))
-    }
-
-    /// Returns whether all beneath a path that matches matches as well.
-    fn covers_beneath(&self) -> bool {
-        let is_any = |name: &Name| match name {
-            Name::Literal(_) => false,
-            Name::Glob(glob) => glob.is_everything(),
-            Name::AnyDepth => true,
-        };
-        let stars = self.names.iter().rposition(|name| matches!(name, Name::AnyDepth));
-        let after_stars = stars.and_then(|at| self.names.get(at..));
-        self.is_plain || after_stars.is_some_and(|names| names.iter().all(is_any))
+        let reaches_beneath = self.is_plain || reading == MatchWidth::Wide;
+        // This is the algorithm of `Glob::matches`, with names for characters and `**` for the star.
+        let mut name_at = 0;
+        let mut retry = None;
+        loop {
+            let fits = match self.names.get(name_at) {
+                Some(Name::AnyDepth) => {
+                    name_at += 1;
+                    retry = Some((name_at, parts.clone()));
+                    continue;
+                }
+                Some(name) => parts.next().is_some_and(|part| name.matches(part)),
+                None if reaches_beneath => return true,
+                None if parts.next().is_none() => return true,
+                None => false,
+            };
+            if fits {
+                name_at += 1;
+                continue;
+            }
+            let Some((after_stars, stars_end)) = retry.as_mut() else { return false };
+            if stars_end.next().is_none() {
+                return false;
+            }
+            name_at = *after_stars;
+            parts = stars_end.clone();
+        }
     }
 
     fn directories(&self, roots: &[PathBuf]) -> Vec<PathBuf> {
@@ -181,80 +240,6 @@ impl Anchored {
             Anchor::WorkspaceRoot => roots.iter().map(|root| root.join(&below)).collect(),
         }
     }
-
-    fn may_match_beneath(&self, directory: &PathSubject) -> bool {
-        self.beneath_anchor(directory).is_some_and(|directory| {
-            self.is_bare_name || names_go_on(&self.names, components(directory))
-        })
-    }
-
-    /// Returns the part of a path that the pattern speaks of, if it lies where the pattern begins.
-    fn beneath_anchor<'a>(&self, path: &'a PathSubject) -> Option<&'a Path> {
-        match self.anchor {
-            Anchor::FileSystemRoot => Some(path.absolute.as_path()),
-            Anchor::WorkspaceRoot => path.relative.as_deref(),
-        }
-    }
-}
-
-impl Spelled {
-    /// Counts from the file system root, so that relative and absolute patterns compare.
-    fn in_path(self, path: &PathSubject) -> usize {
-        match self {
-            Self::FromFileSystemRoot(0) | Self::FromWorkspaceRoot(0) => 0,
-            // The slash that an absolute path starts with.
-            Self::FromFileSystemRoot(bytes) => 1 + bytes,
-            Self::FromWorkspaceRoot(bytes) => path.root_bytes() + bytes,
-        }
-    }
-}
-
-/// Matches as [`Glob::matches`] does, with names for characters and `**` for the star.
-fn names_match<'a>(
-    names: &[Name],
-    mut path: impl Iterator<Item = &'a [u8]> + Clone,
-    reaches_beneath: bool,
-) -> bool {
-    let mut name_at = 0;
-    let mut retry = None;
-    loop {
-        let fits = match names.get(name_at) {
-            Some(Name::AnyDepth) => {
-                name_at += 1;
-                retry = Some((name_at, path.clone()));
-                continue;
-            }
-            Some(name) => path.next().is_some_and(|part| name.matches(part)),
-            None if reaches_beneath => return true,
-            None if path.next().is_none() => return true,
-            None => false,
-        };
-        if fits {
-            name_at += 1;
-            continue;
-        }
-        let Some((after_stars, stars_end)) = retry.as_mut() else { return false };
-        if stars_end.next().is_none() {
-            return false;
-        }
-        name_at = *after_stars;
-        path = stars_end.clone();
-    }
-}
-
-/// Returns whether a path that matches can begin with these parts, and be longer.
-fn names_go_on<'a>(names: &[Name], directory: impl Iterator<Item = &'a [u8]>) -> bool {
-    // How many names the parts so far may stand for.
-    let mut taken = with_skipped_stars(names, BTreeSet::from([0]));
-    for part in directory {
-        let step = |at: usize| match names.get(at) {
-            Some(Name::AnyDepth) => Some(at),
-            Some(name) => name.matches(part).then_some(at + 1),
-            None => None,
-        };
-        taken = with_skipped_stars(names, taken.into_iter().filter_map(step).collect());
-    }
-    taken.into_iter().any(|at| at < names.len())
 }
 
 /// Adds what is reached where `**` stands for no name.
@@ -278,31 +263,23 @@ impl Name {
 }
 
 fn parse_names(text: &str) -> Result<Vec<Name>, PatternFault> {
-    text.split('/').filter(|name| !name.is_empty() && *name != ".").map(parse_name).collect()
-}
-
-fn parse_name(text: &str) -> Result<Name, PatternFault> {
-    if text == "**" {
-        return Ok(Name::AnyDepth);
+    let mut names = Vec::new();
+    for text in text.split('/').filter(|name| !name.is_empty() && *name != ".") {
+        if text == "**" {
+            names.push(Name::AnyDepth);
+            continue;
+        }
+        if text.contains("**") {
+            return Err(PatternFault::StarsInName);
+        }
+        let glob = Glob::parse(text)?;
+        names.push(match glob.literal() {
+            Some(literal) if literal == b".." => return Err(PatternFault::ParentDirectory),
+            Some(literal) => Name::Literal(literal),
+            None => Name::Glob(glob),
+        });
     }
-    if text.contains("**") {
-        return Err(PatternFault::StarsInName);
-    }
-    let glob = Glob::parse(text)?;
-    match glob.literal() {
-        Some(literal) if literal == b".." => Err(PatternFault::ParentDirectory),
-        Some(literal) => Ok(Name::Literal(literal)),
-        None => Ok(Name::Glob(glob)),
-    }
-}
-
-/// Returns the names of a variable's value, each taken literally whatever signs it holds.
-fn value_names(value: &Path) -> Result<Vec<Name>, PatternFault> {
-    let has_parent = value.components().any(|part| part == PathComponent::ParentDir);
-    if !value.is_absolute() || has_parent {
-        return Err(PatternFault::VariableValue(value.to_owned()));
-    }
-    Ok(components(value).map(|name| Name::Literal(name.to_vec())).collect())
+    Ok(names)
 }
 
 /// Counts the bytes before the first glob sign, slashes between names included and a first or last one not.

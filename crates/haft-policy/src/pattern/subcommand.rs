@@ -120,50 +120,35 @@ const PROGRAMS: &[SubcommandProgram] = &[
 /// Returns the arguments from the subcommand on, if options are in front of it. There can be several readings, since an
 /// option that is not known may take the next word or not.
 pub(super) fn without_options<'a>(name: &str, arguments: &'a [String]) -> Vec<&'a [String]> {
-    let program = PROGRAMS.iter().find(|program| program.names.contains(&name));
-    let places = program.map(|program| program.subcommands(arguments)).unwrap_or_default();
-    places.into_iter().filter_map(|at| arguments.get(at..)).collect()
+    let mut found = Vec::new();
+    let Some(program) = PROGRAMS.iter().find(|program| program.names.contains(&name)) else {
+        return found;
+    };
+    let mut expected = ExpectedWordKind { option_or_subcommand: true, value: false };
+    for (at, word) in arguments.iter().enumerate() {
+        let mut next = ExpectedWordKind { option_or_subcommand: expected.value, value: false };
+        // `cargo +nightly publish` names a toolchain first.
+        let is_toolchain = at == 0 && word.starts_with('+') && program.names.contains(&"cargo");
+        if expected.option_or_subcommand && (word.starts_with('-') || is_toolchain) {
+            let is_whole = word == "--" || word.starts_with('+') || word.contains('=');
+            // Some programs take a truth value after options that otherwise stand alone.
+            let is_truth =
+                arguments.get(at + 1).is_some_and(|next| next == "false" || next == "true");
+            next.value |= !is_whole && (is_truth || !program.flags.contains(&word.as_str()));
+            next.option_or_subcommand |= !program.with_value.contains(&word.as_str());
+        } else if expected.option_or_subcommand && at > 0 {
+            found.extend(arguments.get(at..));
+        }
+        expected = next;
+    }
+    found
 }
 
-/// What a word may be, by the words in front of it. It can be more than one of these.
+/// The kinds that a word may have, by the words in front of it. It can have both.
 #[derive(Clone, Copy, Default)]
 struct ExpectedWordKind {
     option_or_subcommand: bool,
     value: bool,
-}
-
-impl SubcommandProgram {
-    /// Returns the places of the words that may be the subcommand, but for the first of all.
-    fn subcommands(&self, arguments: &[String]) -> Vec<usize> {
-        let mut found = Vec::new();
-        let mut expected = ExpectedWordKind { option_or_subcommand: true, value: false };
-        for (at, word) in arguments.iter().enumerate() {
-            let mut next = ExpectedWordKind { option_or_subcommand: expected.value, value: false };
-            if expected.option_or_subcommand {
-                if self.is_option(at, word) {
-                    next.value |= self.may_take(word, arguments.get(at + 1));
-                    next.option_or_subcommand |= !self.with_value.contains(&word.as_str());
-                } else if at > 0 {
-                    found.push(at);
-                }
-            }
-            expected = next;
-        }
-        found
-    }
-
-    fn is_option(&self, at: usize, word: &str) -> bool {
-        // `cargo +nightly publish` names a toolchain first.
-        let is_toolchain = at == 0 && word.starts_with('+') && self.names.contains(&"cargo");
-        word.starts_with('-') || is_toolchain
-    }
-
-    fn may_take(&self, option: &str, next: Option<&String>) -> bool {
-        let is_whole = option == "--" || option.starts_with('+') || option.contains('=');
-        // Some programs take a truth value after options that otherwise stand alone.
-        let is_truth = next.is_some_and(|word| matches!(word.as_str(), "false" | "true"));
-        !is_whole && (is_truth || !self.flags.contains(&option))
-    }
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What patterns match, in both readings, and which texts are refused.
+//! The matches of patterns, in both readings, and the refused texts.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -130,7 +130,7 @@ fn names_that_are_not_utf8_are_matched_byte_by_byte() {
     check(PatternDomain::Path, "**/*.key", &odd(b"\xfe/\xff.key"), Yes);
     check(PatternDomain::Path, "?", &odd(b"\xff"), Yes);
     check(PatternDomain::Path, "secret", &odd(b"secret\xff"), No);
-    // The replacement character is a name of its own, so an allow for it does not reach other names.
+    // The replacement character is an ordinary name, so an allow for it does not reach other names.
     check(PatternDomain::Path, "\u{fffd}", &odd(b"\xff"), No);
 }
 

@@ -145,7 +145,7 @@ fn workspace_lets_commands_run_only_while_they_are_confined() {
     let decision =
         decide(&PolicyRequest { tool: &tool, accesses: &accesses }, &preset("workspace", false));
     expect![[r#"bash needs approval for shell.run of "ls | wc": the preset rule `allow bash "*" when sandboxed` does not hold while commands are not fully confined, as without the sandbox or with the network allowed"#]].assert_eq(&decision.explain());
-    // What someone denies by name may hide in a line that is not known.
+    // A program that is denied by name may hide in an unknown line.
     let deny = (RuleScope::Manifest, Rule::new("bash", "rm -rf *", RuleAction::Deny));
     let rules = preset("workspace", true)
         .with_added([deny], &PatternVariables::default(), Conditions::default())

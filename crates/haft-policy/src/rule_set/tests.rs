@@ -6,7 +6,7 @@ use expect_test::{Expect, expect};
 use haft_contract::PatternVariables;
 
 use super::RuleSet;
-use crate::rule::{Condition, Conditions, Rule, RuleAction, RuleScope};
+use crate::rule::{Conditions, Rule, RuleAction, RuleCondition, RuleScope};
 
 fn variables() -> PatternVariables {
     PatternVariables { workspace: vec![PathBuf::from("/work")], ..PatternVariables::default() }
@@ -115,7 +115,7 @@ fn examples_are_what_the_permission_is_about() {
 #[test]
 fn only_what_presets_and_manifests_allow_may_depend_on_a_condition() {
     let conditioned =
-        |action| Rule { when: Some(Condition::Sandboxed), ..Rule::new("bash", "*", action) };
+        |action| Rule { when: Some(RuleCondition::Sandboxed), ..Rule::new("bash", "*", action) };
     for (scope, action, is_good) in [
         (RuleScope::Preset, RuleAction::Allow, true),
         (RuleScope::Manifest, RuleAction::Allow, true),
@@ -168,7 +168,7 @@ fn rules_are_read_with_defaults_and_without_unknown_fields() {
         Rule { action: RuleAction::Allow, ..rule("bash", "git *", &["git status"], &["gits"]) };
     assert_eq!(read(full).unwrap(), expected);
     let conditioned = read("permission = 'bash'\nwhen = 'sandboxed'").unwrap();
-    assert_eq!(conditioned.when, Some(Condition::Sandboxed));
+    assert_eq!(conditioned.when, Some(RuleCondition::Sandboxed));
     assert_eq!(toml::to_string(&conditioned).unwrap().lines().last(), Some("when = \"sandboxed\""));
     assert!(read("permission = 'bash'\nwhen = 'sunny'").is_err());
     assert!(read("permission = 'bash'\nactoin = 'allow'").is_err());

@@ -2,9 +2,9 @@
 
 use haft_contract::{FsRequirement, NetRequirement, RequirementSet};
 use haft_policy::{
-    Capabilities, Condition, Conditions, DecisionBasis, Grant, HostScope, PathReach, PathSubject,
-    PolicyDecision, PolicyRequest, ResolvedAccess, Rule, RuleAction, RuleRemedy, RuleScope,
-    RuleSet, decide, decide_access, lasting_rules,
+    Capabilities, Conditions, DecisionBasis, Grant, HostScope, PathReach, PathSubject,
+    PolicyDecision, PolicyRequest, ResolvedAccess, Rule, RuleAction, RuleCondition, RuleRemedy,
+    RuleScope, RuleSet, decide, decide_access, lasting_rules,
 };
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -30,7 +30,7 @@ fn conditioned(rules: &[Scoped], mask: u8) -> Vec<Scoped> {
     let with_condition = |(index, (scope, rule)): (usize, &Scoped)| {
         let may = matches!(scope, RuleScope::Preset | RuleScope::Manifest);
         let picked = may && rule.action == RuleAction::Allow && mask & (1 << (index % 8)) != 0;
-        (*scope, Rule { when: picked.then_some(Condition::Sandboxed), ..rule.clone() })
+        (*scope, Rule { when: picked.then_some(RuleCondition::Sandboxed), ..rule.clone() })
     };
     rules.iter().enumerate().map(with_condition).collect()
 }

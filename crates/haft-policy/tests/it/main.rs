@@ -1,4 +1,4 @@
-//! What must hold of every set of rules and every question, through the public interface alone.
+//! The laws of every set of rules and every question, through the public interface alone.
 
 mod laws;
 mod narrowing_laws;

@@ -1,4 +1,4 @@
-//! The laws of narrowing: however rules and requirements are stacked, whoever lies beneath may never do more.
+//! The laws of restrictions: however rules and requirements are stacked, a lower level never allows more.
 
 use haft_contract::{FsRequirement, NetRequirement, RequirementSet, ShellRequirement};
 use haft_policy::{
@@ -18,7 +18,7 @@ const PLACES: &[&str] =
     &["{workspace}/**", "src", "src/**", "src/gen/**", "docs", "**/*.rs", "/etc/**"];
 const NAMES: &[&str] = &["*", "bash", "re*", "[be]*", "cal", "edit"];
 
-/// One narrowing: rules, and perhaps requirements and tools.
+/// One restriction: rules, and perhaps requirements and tools.
 #[derive(Clone, Debug)]
 struct Level {
     rules: Vec<Scoped>,
@@ -54,7 +54,7 @@ fn levels() -> impl Strategy<Value = Vec<Level>> {
     prop::collection::vec(level(), 1..4)
 }
 
-/// What one in a chain of sessions is held to.
+/// The restrictions of one session in a chain.
 #[derive(Clone)]
 struct Held {
     rules: RuleSet,
@@ -126,7 +126,7 @@ proptest! {
         let chain = chain(&rules, &RequirementSet::default(), &levels);
         let apart = |rules: &[Scoped]| decide_access(&tool, Some(&access), &rule_set(rules));
         let opinions = levels.iter().map(|level| apart(&level.rules));
-        // What no rule of an agent matches is left to the others.
+        // If no rule of an agent matches, the others decide.
         let opinions = opinions.filter(|it| it.reason.basis != haft_policy::DecisionBasis::NoRule);
         let strictest = opinions.map(|it| it.action).chain([apart(&rules).action]).max();
         let last = &chain[chain.len() - 1];

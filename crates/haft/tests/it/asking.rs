@@ -12,7 +12,7 @@ use haft_contract::{
     Access, BoxFuture, CommandLine, Effect, Envelope, ErrorCode, NetRequirement, RequirementSet,
     RunId, ShellRequirement, Tool, ToolError,
 };
-use haft_policy::{Condition, NetworkGuard, Rule, RuleAction, RuleScope};
+use haft_policy::{NetworkGuard, Rule, RuleAction, RuleCondition, RuleScope};
 use serde_json::json;
 use tokio::sync::{Barrier, Notify, Semaphore};
 
@@ -472,7 +472,7 @@ async fn commands_pass_the_network_guard_where_hosts_are_granted() {
 async fn a_rule_that_holds_while_sandboxed_does_not_hold_without_the_sandbox() {
     let counter = Counter::default();
     let free =
-        Rule { when: Some(Condition::Sandboxed), ..Rule::new("run", "*", RuleAction::Allow) };
+        Rule { when: Some(RuleCondition::Sandboxed), ..Rule::new("run", "*", RuleAction::Allow) };
     let setting = Setting {
         rules: vec![(RuleScope::Preset, free)],
         ..asking(&counter, Arc::new(HeadlessAsker))
