@@ -15,8 +15,8 @@ use serde_json::Value;
 use crate::checked::{CheckedNode, CheckedPlan, PlanInput};
 use crate::limits::PLAN_NODES_MAX;
 use crate::node_id::NodeId;
-use crate::parse::{UnreadNodes, read_text};
-use crate::plan::Plan;
+use crate::parse::{PlanDraft, UnreadNodes, read_text};
+use crate::plan::{Plan, PlanNode};
 use crate::problem::{Code, PlanProblem, PlanProblems};
 use crate::tools::PlanToolLookup;
 
@@ -30,12 +30,8 @@ pub fn check(
     tools: &dyn PlanToolLookup,
     input: PlanInput<'_>,
 ) -> Result<CheckedPlan, Vec<PlanProblem>> {
-    let mut problems = PlanProblems::default();
-    let stand_ins = UnreadNodes::default();
-    let ids = PlanNodeIds::of(plan, &stand_ins);
-    let checked =
-        check_whole(plan, &mut PlanCheck::new(tools, input, ids, &mut problems), &stand_ins);
-    finish(plan.clone(), checked, problems)
+    let draft = PlanDraft { plan: Some(plan.clone()), ..PlanDraft::default() };
+    check_draft(draft, tools, input)
 }
 
 /// Reads a plan from text and checks it, or returns everything that is wrong with its form and with its meaning.
@@ -44,15 +40,7 @@ pub fn check_text(
     tools: &dyn PlanToolLookup,
     input: PlanInput<'_>,
 ) -> Result<CheckedPlan, Vec<PlanProblem>> {
-    let draft = read_text(text);
-    let Some(plan) = draft.plan else { return Err(draft.problems.into_list()) };
-    let mut problems = draft.problems;
-    let mut later = PlanProblems::default();
-    let ids = PlanNodeIds::of(&plan, &draft.stand_ins);
-    let mut check = PlanCheck::new(tools, input, ids, &mut later);
-    let checked = check_whole(&plan, &mut check, &draft.stand_ins);
-    problems.append_new(later);
-    finish(plan, checked, problems)
+    check_draft(read_text(text), tools, input)
 }
 
 impl CheckedPlan {
@@ -68,31 +56,31 @@ impl CheckedPlan {
     }
 }
 
-/// What a plan means, as far as nothing is wrong with it.
-#[derive(Default)]
-struct CheckedPlanParts {
-    nodes: Vec<CheckedNode>,
-    allow: Vec<ToolId>,
-}
-
-fn finish(
-    plan: Plan,
-    meaning: CheckedPlanParts,
-    problems: PlanProblems,
+fn check_draft(
+    draft: PlanDraft,
+    tools: &dyn PlanToolLookup,
+    input: PlanInput<'_>,
 ) -> Result<CheckedPlan, Vec<PlanProblem>> {
+    let PlanDraft { plan, mut problems, stand_ins } = draft;
+    let Some(plan) = plan else { return Err(problems.into_list()) };
+    let mut later = PlanProblems::default();
+    let ids = PlanNodeIds::of(&plan, &stand_ins);
+    let mut check = PlanCheck::new(tools, input, ids, &mut later);
+    let (mut nodes, allow) = check_whole(&plan, &mut check, &stand_ins);
+    problems.append_new(later);
     if !problems.is_empty() {
         return Err(problems.into_list());
     }
-    let CheckedPlanParts { mut nodes, allow } = meaning;
     graph::add_dependents(&mut nodes);
     Ok(CheckedPlan { plan, nodes, allow })
 }
 
+/// Returns the nodes and the allowed tools, as far as they are valid.
 fn check_whole(
     plan: &Plan,
     check: &mut PlanCheck<'_>,
     stand_ins: &UnreadNodes,
-) -> CheckedPlanParts {
+) -> (Vec<CheckedNode>, Vec<ToolId>) {
     let count = plan.nodes.len();
     if count == 0 {
         check.problems.push_for_plan(
@@ -104,9 +92,36 @@ fn check_whole(
     if count > PLAN_NODES_MAX {
         let message = format!("a plan has at most {PLAN_NODES_MAX} nodes, this one has {count}");
         check.problems.push_for_plan("nodes", Code::TooLarge, message);
-        return CheckedPlanParts::default();
+        return (Vec::new(), Vec::new());
     }
-    check_ids(plan, check, stand_ins);
+    // Every id must be the place of its node, so that ids are places from here on.
+    let mut seen = HashMap::new();
+    if let NodeIdNumbering::Shifted(first) = check.ids.numbering {
+        let message = format!(
+            "ids begin with {first}, expected 0: count all ids from 0, and change depends_on, references and \
+             final_output_node with them"
+        );
+        check.problems.push_for_plan("nodes[0].id", Code::BadId, message);
+    } else {
+        for (place, PlanNode { id: found, .. }) in plan.nodes.iter().enumerate() {
+            if stand_ins.ids.contains(&place) {
+                continue;
+            }
+            let field = format!("nodes[{place}].id");
+            if let Some(first) = seen.get(found) {
+                let message = format!(
+                    "id {found} is taken by nodes[{first}]: ids count from 0 in the order of the nodes, so this one is {place}"
+                );
+                check.problems.push_for_plan(&field, Code::DuplicateId, message);
+            } else if *found != NodeId::at(place) {
+                let message = format!(
+                    "expected {place}, found {found}: ids count from 0 in the order of the nodes, without gaps"
+                );
+                check.problems.push_for_plan(&field, Code::BadId, message);
+            }
+            seen.entry(*found).or_insert(place);
+        }
+    }
     graph::check_cycles(plan, check);
     let mut nodes = Vec::with_capacity(count);
     for (place, node) in plan.nodes.iter().enumerate() {
@@ -133,39 +148,7 @@ fn check_whole(
     }
     allow.sort_unstable();
     allow.dedup();
-    CheckedPlanParts { nodes, allow }
-}
-
-/// Every id must be the place of its node, so that ids are places from here on.
-fn check_ids(plan: &Plan, check: &mut PlanCheck<'_>, stand_ins: &UnreadNodes) {
-    if let NodeIdNumbering::Shifted(first) = check.ids.numbering {
-        let message = format!(
-            "ids begin with {first}, expected 0: count all ids from 0, and change depends_on, references and \
-             final_output_node with them"
-        );
-        check.problems.push_for_plan("nodes[0].id", Code::BadId, message);
-        return;
-    }
-    let mut seen = HashMap::new();
-    for (place, node) in plan.nodes.iter().enumerate() {
-        if stand_ins.ids.contains(&place) {
-            continue;
-        }
-        let field = format!("nodes[{place}].id");
-        let found = node.id;
-        if let Some(first) = seen.get(&found) {
-            let message = format!(
-                "id {found} is taken by nodes[{first}]: ids count from 0 in the order of the nodes, so this one is {place}"
-            );
-            check.problems.push_for_plan(&field, Code::DuplicateId, message);
-        } else if found != NodeId::at(place) {
-            let message = format!(
-                "expected {place}, found {found}: ids count from 0 in the order of the nodes, without gaps"
-            );
-            check.problems.push_for_plan(&field, Code::BadId, message);
-        }
-        seen.entry(found).or_insert(place);
-    }
+    (nodes, allow)
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! A plan that is valid as a whole. Only [`check`](crate::check) makes one, so whoever holds one need not look again.
+//! A plan that is valid as a whole. Only [`check`](crate::check) makes one, so other code need not check it again.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::limits::RETRIES_MAX;
 use crate::node_id::NodeId;
 use crate::plan::{OnFail, Plan};
-use crate::reference::{InputTemplate, ReferenceError};
+use crate::reference::InputTemplate;
 
 /// A valid plan: ids are places, edges lead to earlier nodes, inputs satisfy the tools' schemas.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,11 +48,6 @@ impl CheckedPlan {
         self.nodes.get(id.index())
     }
 
-    /// Returns the node whose output is the output of the plan.
-    pub fn final_output_node(&self) -> NodeId {
-        self.plan.final_output_node
-    }
-
     /// Returns the tools that the plan asks to be allowed, in order, each once.
     pub fn allow(&self) -> &[ToolId] {
         &self.allow
@@ -66,7 +61,7 @@ impl CheckedPlan {
     }
 }
 
-/// What is known of the input of a plan when it is checked.
+/// The input of a plan, as far as it is known when the plan is checked.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum PlanInput<'a> {
     /// Nothing: it will be given later, or not.
@@ -88,28 +83,9 @@ impl CheckedNode {
         &self.contract
     }
 
-    /// Returns the tool's input with its references read.
-    pub fn inputs(&self) -> &InputTemplate {
-        &self.inputs
-    }
-
-    /// Returns the input of the call, made of the outputs of nodes that it depends on and the input of the plan.
-    pub fn resolve<'v>(
-        &self,
-        outputs: &dyn Fn(NodeId) -> Option<&'v Value>,
-        input: Option<&'v Value>,
-    ) -> Result<Value, ReferenceError> {
-        self.inputs.resolve(outputs, input)
-    }
-
     /// Returns the nodes that must have succeeded before, in order.
     pub fn depends_on(&self) -> &[NodeId] {
         &self.depends_on
-    }
-
-    /// Returns the nodes that wait for this one, in order.
-    pub fn dependents(&self) -> &[NodeId] {
-        &self.dependents
     }
 
     /// Returns the most attempts that the node may have, from 1.
@@ -117,18 +93,8 @@ impl CheckedNode {
         u32::from(self.retry.min(RETRIES_MAX)) + 1
     }
 
-    /// Returns the time for one attempt, in milliseconds.
-    pub fn timeout_ms(&self) -> u64 {
-        self.timeout_ms
-    }
-
     /// Returns what becomes of the plan when the node failed for good.
     pub fn on_fail(&self) -> OnFail {
         self.on_fail
-    }
-
-    /// Returns the names of what only one node at a time may use, in order, each once.
-    pub fn resources(&self) -> &[String] {
-        &self.resources
     }
 }

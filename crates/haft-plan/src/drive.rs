@@ -1,7 +1,7 @@
-//! Drives a checked plan through the pipeline. Every node is a call of its run, in a node of its own: `n0`, `n1` and so on;
-//! its retries are attempts of it. What was recorded is recalled, so a run that was killed at any moment is gone on with
-//! by driving it again. What is started when is the schedule's business, and whether a call may execute is the
-//! pipeline's; here is only what stands between them. No model has a say in any of it.
+//! Drives a checked plan through the pipeline. Every node of the plan is a call in a separate node of the run: `n0`, `n1` and
+//! so on. Its retries are attempts of that node. Recorded answers are recalled, so a run that was killed at any moment can
+//! be resumed by driving it again. The schedule decides when a node starts, and the pipeline decides whether a call may
+//! execute. No model decides anything here.
 
 mod attempt;
 mod dangerous_tools;
@@ -52,14 +52,14 @@ pub mod limits {
     pub use crate::drive_limits::*;
 }
 
-/// What became of a plan that was driven.
+/// The result of driving a plan.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PlanRunResult {
     /// The run.
     pub run: RunId,
-    /// What became of each node.
+    /// The result of each node.
     pub trace: PlanTrace,
-    /// The calls that nobody knows the end of, in the order of their nodes.
+    /// The calls in doubt, in the order of their nodes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub doubts: Vec<InDoubtNode>,
     /// How long it took.
@@ -69,7 +69,7 @@ pub struct PlanRunResult {
 /// Drives a plan until nothing is left to do, or something stops it.
 ///
 /// The runtime must have [`plan_tool`] registered, and rules must allow it. Its journal is `journal`. The session's front end
-/// should be [`haft::PLAN_FRONT_END`], so that nobody else makes calls in the run. Dropping the future cancels what runs.
+/// should be [`haft::PLAN_FRONT_END`], so that no other caller makes calls in the run. Dropping the future cancels what runs.
 pub async fn run_plan(
     session: &Connection,
     journal: &Arc<dyn Journal>,
@@ -122,9 +122,9 @@ struct PlanDriver<'p> {
     /// Attempts that are being made.
     attempts: JoinSet<FinishedAttempt>,
     stops: HashMap<NodeId, CancellationToken>,
-    /// What will happen because of time alone.
+    /// The events that time alone brings.
     timers: JoinSet<ScheduleEvent>,
-    /// What has happened and was not looked at yet.
+    /// The events that were not handled yet.
     pending_events: VecDeque<ScheduleEvent>,
     started: Instant,
     /// Why haft cannot say what happened, if it cannot.
@@ -236,7 +236,8 @@ impl<'p> PlanDriver<'p> {
                     }
                 }
                 ScheduleCommand::Wait { node, hindrance } => {
-                    let resources = self.plan.node(node).map_or(&[][..], CheckedNode::resources);
+                    let resources =
+                        self.plan.node(node).map_or(&[][..], |node| node.resources.as_slice());
                     let waits_for = match hindrance {
                         NodeStartBlocker::Resource { place, user } => NodeWaitReason::Resource {
                             resource: resources.get(place).cloned().unwrap_or_default(),
@@ -272,7 +273,7 @@ impl<'p> PlanDriver<'p> {
         self.report(PlanEvent::NodeStarted { node: id, tool, attempt });
         let nodes = &self.nodes;
         let outputs = |id: NodeId| nodes.get(id.index())?.output.as_ref();
-        let inputs = match node.resolve(&outputs, self.options.input.as_ref()) {
+        let inputs = match node.inputs.resolve(&outputs, self.options.input.as_ref()) {
             Ok(inputs) => inputs,
             Err(err) => {
                 let is_cut = match err.reference.source {
@@ -303,7 +304,7 @@ impl<'p> PlanDriver<'p> {
             run: self.run.clone(),
             call: Call {
                 task_attempt: place,
-                timeout_ms: Some(node.timeout_ms()),
+                timeout_ms: Some(node.timeout_ms),
                 ..Call::new(node.contract().id.as_str(), inputs)
             },
             contract: Arc::clone(node.contract()),
@@ -321,7 +322,7 @@ impl<'p> PlanDriver<'p> {
         &mut self,
         answered: Result<FinishedAttempt, JoinError>,
     ) -> Result<(), PlanRunError> {
-        // An attempt contains the panics of its call, so this would be one of its own.
+        // An attempt contains the panics of its call, so this would be a panic of the attempt itself.
         let FinishedAttempt { node: id, answer: how } = answered.map_err(|_| RunError::Panicked)?;
         self.stops.remove(&id);
         let Some(node) = self.plan.node(id) else { return Ok(()) };
@@ -397,7 +398,7 @@ impl<'p> PlanDriver<'p> {
             run: self.options.run,
             trace: PlanTrace {
                 ending,
-                final_output_node: self.plan.final_output_node(),
+                final_output_node: self.plan.plan.final_output_node,
                 nodes: self.nodes,
             },
             doubts: self.doubts,

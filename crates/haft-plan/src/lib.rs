@@ -2,7 +2,7 @@
 //!
 //! A model or a person writes a [`Plan`] once. [`parse`] reads it, [`check`] decides whether it is valid as a whole and
 //! says everything that is wrong with it at once, in words that a plan can be repaired by. Only a [`CheckedPlan`] is
-//! executed, and nobody but the tools has a say in it from then on.
+//! executed, and from then on only the tools decide about it.
 #![deny(missing_docs)]
 
 mod check;

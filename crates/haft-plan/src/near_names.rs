@@ -1,4 +1,4 @@
-//! What was probably meant by a name that does not exist, as the end of a message.
+//! Suggestions for a name that does not exist, as the end of a message.
 
 use haft::near_matches;
 

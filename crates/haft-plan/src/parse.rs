@@ -1,6 +1,6 @@
-//! Reads a plan from text: JSON, and the form of each field. What a field means, and whether the tools agree, is
-//! [`check`](crate::check)'s. A field of the wrong form is reported and something harmless stands in for it, so that
-//! what is wrong elsewhere is found in the same pass.
+//! Reads a plan from text: JSON, and the form of each field. [`check`](crate::check) decides whether the fields make sense
+//! together and fit the tools. A field of the wrong form is reported and a harmless value replaces it, so that
+//! other problems are found in the same pass.
 
 mod json;
 
@@ -24,7 +24,7 @@ use json::{PlanJson, read_json};
 const PLAN_FIELDS: &[&str] = &["nodes", "final_output_node", "allow"];
 const NODE_FIELDS: &[&str] =
     &["id", "tool", "function", "inputs", "depends_on", "retry", "timeout", "on_fail", "resources"];
-/// What models write instead, without case and marks.
+/// The names that models write instead, without case and marks.
 const ALIASES: &[(&str, &str)] = &[
     ("steps", "nodes"),
     ("tasks", "nodes"),
@@ -59,7 +59,7 @@ const ALIASES: &[(&str, &str)] = &[
     ("onerror", "on_fail"),
     ("resource", "resources"),
 ];
-/// What other formats have and plans have not, without case and marks: a plan that counts on it would do something else.
+/// Fields of other formats that plans do not have, without case and marks: a plan that relies on one would do something else.
 const UNSUPPORTED: &[&str] = &[
     "if",
     "unless",
@@ -79,9 +79,9 @@ const UNSUPPORTED: &[&str] = &[
     "onsuccess",
     "finally",
 ];
-/// What holds for nodes one by one and not for a plan.
+/// Fields of a node that a plan does not have.
 const OF_NODES: &[&str] = &["timeout", "retry", "on_fail", "resources", "depends_on"];
-/// What plans are known to carry besides, in every node of many.
+/// Further fields that plans often have in every node.
 const REMARKS: &[&str] = &["metadata", "thought", "status", "description"];
 /// Shortest name, in characters, that one wrong letter still hints at.
 const NEAR_CHARS_MIN: usize = 5;
@@ -365,7 +365,7 @@ impl PlanFieldReader<'_> {
 
     fn ids(&mut self, field: &'static str) -> Vec<NodeId> {
         let Some(value) = self.take(field) else {
-            // What is meant to be the field is reported, and what it says is not known.
+            // A misspelt name of the field is reported, so its value is unknown.
             let is_misspelt =
                 self.fields.keys().any(|name| intended_field(name, &[field]).is_some());
             return if is_misspelt { vec![NodeId::UNREAD] } else { Vec::new() };
@@ -433,8 +433,7 @@ impl PlanFieldReader<'_> {
         }
     }
 
-    /// Reports fields that look like one that is not there: what was meant to be a dependency must not be kept as a
-    /// remark that nobody reads.
+    /// Reports fields that look like one that is not there: a misspelt dependency must not be kept as a remark.
     fn report_misspelt(&mut self, known: &[&'static str]) {
         let misspelt: Vec<(String, &str)> = self
             .fields

@@ -51,7 +51,7 @@ pub struct PlanNode {
     /// The time for one attempt, in seconds.
     #[serde(rename = "timeout", skip_serializing_if = "is_default_timeout")]
     pub timeout_s: u32,
-    /// What becomes of the plan when the node failed for good.
+    /// The effect on the plan when the node failed for good.
     #[serde(skip_serializing_if = "OnFail::is_halt")]
     pub on_fail: OnFail,
     /// Names of what only one node at a time may use.
@@ -84,7 +84,7 @@ pub enum OnFail {
     /// Nothing more starts, and what runs is cancelled.
     #[default]
     Halt,
-    /// What does not depend on the node goes on.
+    /// Nodes that do not depend on it go on.
     Continue,
 }
 
@@ -105,7 +105,7 @@ impl PlanNode {
         }
     }
 
-    /// Returns what the node is for, in the words of whoever made the plan: `metadata.purpose`, else `thought`.
+    /// Returns the purpose of the node, in the words of the plan's author: `metadata.purpose`, else `thought`.
     pub fn purpose(&self) -> Option<&str> {
         let purpose = self.extras.get("metadata").and_then(|metadata| metadata.get("purpose"));
         purpose.or_else(|| self.extras.get("thought")).and_then(Value::as_str)

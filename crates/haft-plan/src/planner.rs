@@ -30,10 +30,10 @@ use offered_tools::OfferedPlanTools;
 
 pub use synthesis::{SynthesisError, synthesise};
 
-/// What a plan is to be made of.
+/// A request for a plan.
 #[derive(Clone, Copy)]
 pub struct PlannerRequest<'a> {
-    /// What the user wants.
+    /// The request of the user.
     pub request: &'a str,
     /// Knows the tools.
     pub tools: &'a dyn PlanToolLookup,
@@ -41,7 +41,7 @@ pub struct PlannerRequest<'a> {
     pub offered: &'a [ToolId],
     /// Examples of what tools answer, for those whose contracts promise no form.
     pub answers: &'a [(ToolId, Value)],
-    /// What `{{INPUT...}}` will refer to.
+    /// The input of the plan, to which `{{INPUT...}}` will refer.
     pub input: PlanInput<'a>,
     /// How often the model may mend a plan that is not valid.
     pub repairs_max: u32,
@@ -49,7 +49,7 @@ pub struct PlannerRequest<'a> {
     pub observer: &'a (dyn Fn(&PlanningStep<'_>) + Sync),
 }
 
-/// What happens while a plan is made.
+/// A step of making a plan.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum PlanningStep<'a> {
@@ -57,9 +57,9 @@ pub enum PlanningStep<'a> {
     Asking,
     /// Nothing came, and it is asked again after a pause.
     Retrying(&'a ModelRetry),
-    /// What it wrote is not valid, and goes back to it.
+    /// The answer is not valid, and goes back to the model.
     Repairing {
-        /// What is wrong.
+        /// The problems of the answer.
         problems: &'a [PlanProblem],
         /// Which repair it is, from 1.
         repair: u32,
@@ -68,7 +68,7 @@ pub enum PlanningStep<'a> {
     },
 }
 
-/// What came of a request.
+/// The result of a request.
 #[derive(Debug)]
 pub enum PlanningResult {
     /// A valid plan.
@@ -79,7 +79,7 @@ pub enum PlanningResult {
 
 /// A plan that a model made.
 ///
-/// It lists no tools under `allow`, whatever the model wrote: what is dangerous is the user's to allow.
+/// It lists no tools under `allow`, whatever the model wrote: only the user allows dangerous tools.
 #[derive(Debug)]
 pub struct GeneratedPlan {
     /// The plan, checked.
@@ -88,18 +88,18 @@ pub struct GeneratedPlan {
     pub text: String,
     /// How often it was mended.
     pub repairs: u32,
-    /// What all requests to the model took.
+    /// The usage of all requests to the model.
     pub usage: ModelUsage,
 }
 
-/// What the tools lack for a request.
+/// The capability that the tools lack for a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MissingToolCapability {
     /// The capability, in the model's words.
     pub capability: String,
     /// How often an answer was mended before.
     pub repairs: u32,
-    /// What all requests to the model took.
+    /// The usage of all requests to the model.
     pub usage: ModelUsage,
 }
 
@@ -113,19 +113,19 @@ pub enum PlanningError {
         /// Why.
         #[source]
         error: ModelError,
-        /// What the answers before took.
+        /// The usage of the answers before.
         usage: ModelUsage,
     },
     /// The model wrote no valid plan.
     #[error("the model wrote no valid plan, and {repairs} repairs did not help: say the request more exactly, or take another model; first problem: {}", problems.first().map(ToString::to_string).unwrap_or_default())]
     GaveUp {
-        /// What was wrong with the last one.
+        /// The problems of the last one.
         problems: Vec<PlanProblem>,
         /// The last answer.
         answer: String,
         /// How often it was to be mended.
         repairs: u32,
-        /// What all requests to the model took.
+        /// The usage of all requests to the model.
         usage: ModelUsage,
     },
     /// The request is empty.
@@ -147,13 +147,13 @@ pub enum PlanningError {
         "the tools take {bytes} bytes to describe, and at most {TOOLS_BYTES_MAX} are sent: offer fewer tools"
     )]
     ToolsTooLong {
-        /// What they take.
+        /// The length of their descriptions.
         bytes: usize,
     },
 }
 
 impl<'a> PlannerRequest<'a> {
-    /// Returns a brief with the usual number of repairs, without an input, and observed by nobody.
+    /// Returns a brief with the usual number of repairs, without an input and without an observer.
     pub fn new(request: &'a str, tools: &'a dyn PlanToolLookup, offered: &'a [ToolId]) -> Self {
         let (answers, input, repairs_max) = (&[], PlanInput::Absent, REPAIRS_DEFAULT);
         Self { request, tools, offered, answers, input, repairs_max, observer: &|_| {} }

@@ -1,4 +1,4 @@
-//! What is wrong with a plan, as data for programs and as text that a model can repair a plan by. Every problem is
+//! The problems of a plan, as data for programs and as text that a model can repair a plan by. Every problem is
 //! reported at once; only their number is bounded.
 
 use std::collections::HashSet;
@@ -18,9 +18,9 @@ pub struct PlanProblem {
     /// Where inside the node or the plan, as `inputs.path`; empty for the whole.
     #[serde(skip_serializing_if = "String::is_empty", default)]
     pub field: String,
-    /// What kind of problem it is.
+    /// The kind of the problem.
     pub code: Code,
-    /// What was found, what was expected, and what to do.
+    /// The found and the expected value, and the next step.
     pub message: String,
 }
 

@@ -16,4 +16,4 @@ pub use piece::{Reference, ReferenceError, ReferenceSource, UnresolvedReason};
 pub use template::InputTemplate;
 
 pub(crate) use location::{ValueLocation, named};
-pub(crate) use piece::{InputTemplateError, InputTemplateFault};
+pub(crate) use piece::InputTemplateFault;

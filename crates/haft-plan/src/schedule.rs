@@ -3,8 +3,8 @@
 //!
 //! Ready nodes run in parallel up to a bound, the lowest id first. Nodes that name the same resource run one after the
 //! other in the order of their ids, whatever becomes of each. Where nothing halts the plan, what becomes of every node
-//! follows from the outcomes of the calls alone, not from their order. A plan that is gone on with first learns what
-//! earlier processes were answered, and starts nothing new before.
+//! follows from the outcomes of the calls alone, not from their order. A resumed plan first learns the answers that
+//! earlier processes got, and starts nothing new before.
 
 mod backoff;
 mod messages;
@@ -125,7 +125,7 @@ impl PlanSchedule {
                 bounds_of_tools.len() - 1
             });
             let mut leaders = Vec::new();
-            for (nth, resource) in node.resources().iter().enumerate() {
+            for (nth, resource) in node.resources.iter().enumerate() {
                 let before = last_users.insert(resource, place);
                 if let Some(before) = before
                     && let Some(step) = steps.get_mut(before)
@@ -136,7 +136,7 @@ impl PlanSchedule {
             }
             steps.push(ScheduledNode {
                 depends_on: node.depends_on().to_vec(),
-                dependents: node.dependents().to_vec(),
+                dependents: node.dependents.clone(),
                 next_users: Vec::new(),
                 previous_users: leaders,
                 attempts_max: node.attempts_max(),
@@ -352,7 +352,26 @@ impl PlanSchedule {
                     }
                 }
             }
-            NodeAttemptEnding::Failed | NodeAttemptEnding::Refused => self.fail_node(id, step),
+            NodeAttemptEnding::Failed | NodeAttemptEnding::Refused => {
+                self.change_state(id, NodeTransitionCause::FailedForGood);
+                let steps = Arc::clone(&self.steps);
+                let mut lost = vec![id];
+                while let Some(one) = lost.pop() {
+                    let dependents =
+                        steps.get(one.index()).map_or(&[][..], |it| it.dependents.as_slice());
+                    for dependent in dependents {
+                        if self.change_state(*dependent, NodeTransitionCause::DependencyFailed) {
+                            let (node, because_of) = (*dependent, id);
+                            self.commands.push(ScheduleCommand::Skip { node, because_of });
+                            lost.push(*dependent);
+                        }
+                    }
+                    self.release_resources(one);
+                }
+                if step.on_fail == OnFail::Halt {
+                    self.change_phase(PlanPhase::Halting(id));
+                }
+            }
             NodeAttemptEnding::InDoubt => {
                 self.change_state(id, NodeTransitionCause::BecameInDoubt);
                 self.change_phase(PlanPhase::InDoubt);
@@ -360,24 +379,6 @@ impl PlanSchedule {
             NodeAttemptEnding::Cancelled => {
                 self.change_state(id, NodeTransitionCause::CallCancelled);
             }
-        }
-    }
-
-    fn fail_node(&mut self, id: NodeId, step: &ScheduledNode) {
-        self.change_state(id, NodeTransitionCause::FailedForGood);
-        let steps = Arc::clone(&self.steps);
-        let mut lost = vec![id];
-        while let Some(one) = lost.pop() {
-            for dependent in steps.get(one.index()).into_iter().flat_map(|step| &step.dependents) {
-                if self.change_state(*dependent, NodeTransitionCause::DependencyFailed) {
-                    self.commands.push(ScheduleCommand::Skip { node: *dependent, because_of: id });
-                    lost.push(*dependent);
-                }
-            }
-            self.release_resources(one);
-        }
-        if step.on_fail == OnFail::Halt {
-            self.change_phase(PlanPhase::Halting(id));
         }
     }
 

@@ -1,5 +1,5 @@
-//! What the inputs of a node violate, in the words that a plan is repaired by. What a reference stands for is left open;
-//! what is found around it is the same that a call would be refused for.
+//! The violations of a schema by the inputs of a node, in words by which a plan can be repaired. The value of a reference is
+//! left open. Violations around it are the same that a call would be refused for.
 
 use haft::{InputSchema, InputViolationKind, OpenValues};
 use serde_json::Value;
@@ -47,41 +47,33 @@ pub(crate) fn violations(
             invented.map(|name| unknown_parameter(named(name).to_string(), name, Some(json))),
         );
     }
-    list.extend(
-        schema.violations(inputs, open).into_iter().map(|found| input_violation(found, schema)),
-    );
-    list
-}
-
-fn input_violation(violation: haft::InputViolation, schema: &InputSchema) -> PlanInputViolation {
-    // A JSON pointer, written as a path: `.a[0].b`.
-    let names = violation.pointer.split('/').skip(1);
-    let segment = |name: &str| {
-        let name = name.replace("~1", "/").replace("~0", "~");
-        match crate::reference::index_of(&name) {
-            Some(index) => ReferencePathSegment::Index(index).to_string(),
-            None => named(&name).to_string(),
-        }
-    };
-    let at: String = names.map(segment).collect();
-    match violation.kind {
-        InputViolationKind::Missing(name) => {
-            let message =
-                "the tool requires it, and it is missing: add it, or refer to an output".to_owned();
-            PlanInputViolation {
+    for violation in schema.violations(inputs, open) {
+        // A JSON pointer, written as a path: `.a[0].b`.
+        let segment = |name: &str| {
+            let name = name.replace("~1", "/").replace("~0", "~");
+            match crate::reference::index_of(&name) {
+                Some(index) => ReferencePathSegment::Index(index).to_string(),
+                None => named(&name).to_string(),
+            }
+        };
+        let at: String = violation.pointer.split('/').skip(1).map(segment).collect();
+        list.push(match violation.kind {
+            InputViolationKind::Missing(name) => PlanInputViolation {
                 field: format!("{at}{}", named(&name)),
                 code: Code::MissingParameter,
-                message,
+                message: "the tool requires it, and it is missing: add it, or refer to an output"
+                    .to_owned(),
+            },
+            InputViolationKind::Unknown(name) => {
+                let object = violation.pointer.is_empty().then_some(json);
+                unknown_parameter(format!("{at}{}", named(&name)), &name, object)
             }
-        }
-        InputViolationKind::Unknown(name) => {
-            let object = violation.pointer.is_empty().then(|| schema.as_json());
-            unknown_parameter(format!("{at}{}", named(&name)), &name, object)
-        }
-        InputViolationKind::Unfit(message) => {
-            PlanInputViolation { field: at, code: Code::BadInput, message }
-        }
+            InputViolationKind::Unfit(message) => {
+                PlanInputViolation { field: at, code: Code::BadInput, message }
+            }
+        });
     }
+    list
 }
 
 fn unknown_parameter(field: String, name: &str, schema: Option<&Value>) -> PlanInputViolation {

@@ -1,4 +1,4 @@
-//! What a check asks about tools, and the plain answer: a list of contracts.
+//! The lookup of tools for a check, and a simple one: a list of contracts.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -21,7 +21,7 @@ pub trait PlanToolLookup {
 /// A tool as a check sees it.
 #[derive(Clone, Copy, Debug)]
 pub struct PlanTool<'a> {
-    /// What it publishes.
+    /// Its contract.
     pub contract: &'a Arc<Contract>,
     /// Its compiled schema, or why that could not be compiled.
     pub schema: Result<&'a InputSchema, &'a str>,

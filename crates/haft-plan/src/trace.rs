@@ -1,7 +1,7 @@
-//! What became of a plan, node by node, in the order of the ids. The same outcomes give the same trace, however many nodes
-//! ran at the same time and in whatever order they ended: what differs from run to run, such as times and the names of
-//! calls, is kept apart in [`PlanTimings`]. Only where a plan was halted or stopped does it depend on time what had been
-//! begun by then, and the trace says so truly.
+//! The results of a plan, node by node, in the order of the ids. The same outcomes give the same trace, however many nodes
+//! ran at the same time and in whatever order they ended. Data that differs from run to run, such as times and the names of
+//! calls, is kept apart in [`PlanTimings`]. If a plan was halted or stopped, the nodes that had begun by then depend on time,
+//! and so does the trace.
 
 mod text;
 
@@ -13,7 +13,7 @@ use crate::drive_limits::TRACED_INPUT_BYTES_MAX;
 use crate::node_id::NodeId;
 use crate::schedule::{PlanEnding, PlanNodeState};
 
-/// What became of a plan.
+/// The results of a plan.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PlanTrace {
     /// How it came to its end.
@@ -21,11 +21,11 @@ pub struct PlanTrace {
     pub ending: PlanEnding,
     /// The node whose output is the output of the plan.
     pub final_output_node: NodeId,
-    /// What became of each node, in the order of the ids.
+    /// The result of each node, in the order of the ids.
     pub nodes: Vec<TracedNode>,
 }
 
-/// What became of one node.
+/// The result of one node.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TracedNode {
     /// Its id.
@@ -40,7 +40,7 @@ pub struct TracedNode {
     /// is too long, as size and SHA-256.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inputs: Option<Value>,
-    /// What it answered, if it did.
+    /// Its answer, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<Value>,
     /// Whether the output was cut.
@@ -71,7 +71,7 @@ pub enum NodeStatus {
     Cancelled,
     /// It may or may not have happened.
     InDoubt,
-    /// It is still to be called when the run is gone on with.
+    /// It is called when the run is resumed.
     Pending,
 }
 
@@ -80,9 +80,9 @@ pub enum NodeStatus {
 pub struct NodeError {
     /// The stable code.
     pub code: ErrorCode,
-    /// What was wrong and what to do next.
+    /// The mistake and the next step.
     pub text: String,
-    /// What decided a refusal, and what would lift it.
+    /// The refusal, with its source and its remedies.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refusal: Option<Box<Refusal>>,
 }

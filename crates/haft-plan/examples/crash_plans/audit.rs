@@ -1,4 +1,4 @@
-//! Holds what workers left against a world in which nobody was killed.
+//! Compares the results of the workers with a world in which no worker was killed.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;

@@ -1,7 +1,6 @@
-//! Kills a process that drives a plan, again and again, and looks whether the run that others go on with keeps haft's word:
-//! no `once` effect is silently repeated, nothing that was acknowledged is lost, what nobody can know is said to be in
-//! doubt, and in the end the trace is that of a run which nobody disturbed. How kills are made, and what is to be typed, is
-//! said by [`haft_faults::crash`].
+//! Kills a process that drives a plan, again and again, and checks the guarantees of the resumed run: no `once` effect is
+//! silently repeated, no acknowledged outcome is lost, an unknown end is in doubt, and the final trace is that of an
+//! undisturbed run. [`haft_faults::crash`] describes the kills and the command line.
 
 mod audit;
 mod script;

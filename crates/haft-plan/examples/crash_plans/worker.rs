@@ -1,5 +1,5 @@
 //! A process that drives the plan of a world until it is done, or killed. It says on its standard output which nodes have
-//! ended, one line each, and only after that. What is in doubt it settles as a person would: by looking into the ledger.
+//! ended, one line each, and only after that. It settles a call in doubt as a person would: by looking into the ledger.
 
 use std::sync::Arc;
 
@@ -48,8 +48,7 @@ async fn drive_once(
     life: u64,
 ) -> Result<PlanRunResult, CrashTestError> {
     let run = RunId::parse(RUN)?;
-    // A run that was begun is gone on with from the journal alone; one that was killed before its plan was kept has no
-    // plan yet.
+    // A begun run is resumed from the journal alone. A run that was killed before its plan was kept has no plan yet.
     let kept = recorded_plan(&**journal, &run).await?.map(|(plan, _)| json!(plan));
     let query = RunQuery { run: Some(run.clone()), ..RunQuery::default() };
     let is_begun = !journal.runs(query).await?.is_empty();

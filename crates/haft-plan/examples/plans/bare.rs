@@ -1,5 +1,5 @@
-//! The records that a plan of that size leaves, brought to the journal by nobody but a loop: an intent and an outcome for
-//! each node, so many at the same time.
+//! The records of a plan of that size, written to the journal by a plain loop: an intent and an outcome for each node, so
+//! many at the same time.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The graph as a whole: circles in what was written, and who waits for whom in what is valid.
+//! The graph as a whole: cycles in the written plan, and the dependents of each node of a valid plan.
 
 use super::ids::{NodeIdNumbering, NodeIdTarget};
 use super::plan_check::PlanCheck;

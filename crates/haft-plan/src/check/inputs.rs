@@ -9,9 +9,7 @@ use crate::checked::PlanInput;
 use crate::node_id::NodeId;
 use crate::plan::PlanNode;
 use crate::problem::{Code, PlanProblems};
-use crate::reference::{
-    InputTemplate, InputTemplateError, InputTemplateFault, Reference, ReferenceSource,
-};
+use crate::reference::{InputTemplate, InputTemplateFault, Reference, ReferenceSource};
 use crate::schema::violations;
 use crate::tools::PlanTool;
 
@@ -52,7 +50,30 @@ pub(super) fn check_inputs(
                 }
             });
         }
-        check_schema(node.id, (&template, &errors), tool, check);
+        let schema = match tool.schema {
+            Ok(schema) => schema,
+            Err(why) => {
+                let message = format!("the schema of {} cannot be used: {why}", tool.contract.id);
+                check.problems.push_for_node(node.id, "tool", Code::BadSchema, message);
+                return template;
+            }
+        };
+        let input = match check.input {
+            PlanInput::Given(value) => Some(value),
+            PlanInput::Absent | PlanInput::Unknown => None,
+        };
+        let (preview, open) = template.preview(input);
+        for violation in violations(schema, &preview, &open) {
+            let field = format!("inputs{}", violation.field);
+            // A text that could not be read was reported before.
+            let is_unread = errors.iter().any(|error| {
+                let rest = field.strip_prefix(&error.field);
+                rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+            });
+            if !is_unread {
+                check.problems.push_for_node(node.id, &field, violation.code, violation.message);
+            }
+        }
     }
     template
 }
@@ -133,36 +154,4 @@ pub(super) fn check_input_references(
             );
         }
     });
-}
-
-/// Checks what stands around references against the tool's schema. Where a text could not be read, that was reported.
-fn check_schema(
-    node: NodeId,
-    (template, errors): (&InputTemplate, &[InputTemplateError]),
-    tool: PlanTool<'_>,
-    check: &mut PlanCheck<'_>,
-) {
-    let schema = match tool.schema {
-        Ok(schema) => schema,
-        Err(why) => {
-            let message = format!("the schema of {} cannot be used: {why}", tool.contract.id);
-            check.problems.push_for_node(node, "tool", Code::BadSchema, message);
-            return;
-        }
-    };
-    let input = match check.input {
-        PlanInput::Given(value) => Some(value),
-        PlanInput::Absent | PlanInput::Unknown => None,
-    };
-    let (preview, open) = template.preview(input);
-    for violation in violations(schema, &preview, &open) {
-        let field = format!("inputs{}", violation.field);
-        let is_unread = errors.iter().any(|error| {
-            let rest = field.strip_prefix(&error.field);
-            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
-        });
-        if !is_unread {
-            check.problems.push_for_node(node, &field, violation.code, violation.message);
-        }
-    }
 }

@@ -8,7 +8,7 @@ use crate::message_text::{listed, shortened};
 use crate::problem::PlanProblems;
 use crate::tools::{PlanTool, PlanToolLookup};
 
-/// What is at hand while a plan is checked.
+/// The state of checking one plan.
 pub(super) struct PlanCheck<'a> {
     pub(super) tools: CalledTools<'a>,
     pub(super) input: PlanInput<'a>,

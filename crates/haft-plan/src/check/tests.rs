@@ -112,11 +112,11 @@ fn a_valid_plan_is_ready_to_be_executed() {
             node.id(),
             node.contract().id,
             node.depends_on(),
-            node.dependents(),
+            node.dependents,
             node.attempts_max(),
-            node.timeout_ms(),
+            node.timeout_ms,
             node.on_fail().as_str(),
-            node.resources()
+            node.resources
         )
     };
     let text = checked.nodes().iter().map(line).collect::<Vec<_>>().join("\n");
@@ -128,7 +128,7 @@ fn a_valid_plan_is_ready_to_be_executed() {
         checked.dangerous_tools().iter().map(|tool| tool.id.as_str()).collect();
     assert_eq!(dangerous, ["shop.order"]);
     assert_eq!(checked.allow(), [ToolId::parse("shop.order").unwrap()]);
-    assert_eq!(checked.final_output_node(), NodeId::new(2));
+    assert_eq!(checked.plan.final_output_node, NodeId::new(2));
     assert_eq!(
         serde_json::to_value(checked.plan()).unwrap()["nodes"][2]["depends_on"],
         json!([1, 0])
@@ -342,7 +342,7 @@ fn what_a_reference_becomes_is_not_guessed() {
         &json!({"path": "a", "limit": "{{STEPS.0.n}}0", "mode": "{{STEPS.0.m}}s"}),
         expect![[r#"[bad_input] node 1: inputs.limit: expected integer, found "{{STEPS.0.n}}0""#]],
     );
-    // What does not depend on it is told.
+    // Problems that do not depend on it are reported.
     check_inputs(
         &json!({"limit": "{{STEPS.0.n}}", "lines": "{{STEPS.0.n}}"}),
         expect![[r#"
@@ -467,7 +467,7 @@ proptest! {
         let checked = checked.map_err(TestCaseError::fail)?;
         for node in checked.nodes() {
             for earlier in node.depends_on() {
-                prop_assert!(checked.node(*earlier).is_some_and(|one| one.dependents().contains(&node.id())));
+                prop_assert!(checked.node(*earlier).is_some_and(|one| one.dependents.contains(&node.id())));
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Lines between two layers of boxes. Each node above has one line that goes down, along a row of its own, and branches
+//! Lines between two layers of boxes. Each node above has one line that goes down, along its own row, and branches
 //! down to where it is waited for. No branch comes down where another line starts, so two lines never run over one
 //! another; they only cross.
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::graph::{DrawnNode, PlanGraph};
+use super::graph::PlanGraph;
 use super::layers::{GraphLayerItem, GraphLayerItemKind, GraphLayers};
 use crate::limits::LABEL_CHARS_MAX;
 
@@ -53,28 +53,24 @@ pub(super) fn draw(graph: &PlanGraph) -> String {
         if let GraphLayerItemKind::Node(place) = item.kind
             && let Some(node) = graph.nodes.get(place)
         {
-            write_node(item, place, node, &mut text);
+            let (x, y, width) = (item.left() + MARGIN, top(item), item.width);
+            let (middle, baseline) = (item.center + MARGIN, top(item) + NODE_HEIGHT / 2 + 5);
+            let stroke = if node.is_final { "#223\" stroke-width=\"3" } else { "#667" };
+            let label = escaped(&node.label(place, LABEL_CHARS_MAX));
+            let title = match &node.purpose {
+                Some(purpose) => format!("{}: {}", node.tool, purpose),
+                None => node.tool.clone(),
+            };
+            let _ = writeln!(
+                text,
+                "<g><title>{}</title><rect x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{NODE_HEIGHT}\" rx=\"5\" fill=\"#f4f6fa\" \
+                 stroke=\"{stroke}\"/><text x=\"{middle}\" y=\"{baseline}\">{label}</text></g>",
+                escaped(&title)
+            );
         }
     }
     text.push_str("</svg>\n");
     text
-}
-
-fn write_node(item: &GraphLayerItem, place: usize, node: &DrawnNode, text: &mut String) {
-    let (x, y, width) = (item.left() + MARGIN, top(item), item.width);
-    let (middle, baseline) = (item.center + MARGIN, top(item) + NODE_HEIGHT / 2 + 5);
-    let stroke = if node.is_final { "#223\" stroke-width=\"3" } else { "#667" };
-    let label = escaped(&node.label(place, LABEL_CHARS_MAX));
-    let title = match &node.purpose {
-        Some(purpose) => format!("{}: {}", node.tool, purpose),
-        None => node.tool.clone(),
-    };
-    let _ = writeln!(
-        text,
-        "<g><title>{}</title><rect x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{NODE_HEIGHT}\" rx=\"5\" fill=\"#f4f6fa\" \
-         stroke=\"{stroke}\"/><text x=\"{middle}\" y=\"{baseline}\">{label}</text></g>",
-        escaped(&title)
-    );
 }
 
 fn top(item: &GraphLayerItem) -> i64 {

@@ -19,7 +19,7 @@ pub(super) struct NodeAttempt {
     pub(super) asker: Option<Arc<dyn Asker>>,
     /// Who decides about a dangerous tool; nothing where the answer is recorded for certain.
     pub(super) dangerous_tools: Option<Arc<DangerousToolDecisions>>,
-    /// What an earlier process began and may have happened. It is executed if a look shows that it did not.
+    /// A call that an earlier process began and that may have happened. It is executed if a probe shows that it did not.
     pub(super) call_in_doubt: Option<CallAddress>,
     /// The number that the call would have.
     pub(super) seq: u32,

@@ -13,11 +13,11 @@ use crate::checked::CheckedPlan;
 /// Bytes of an input that a question shows.
 const ASKED_INPUT_BYTES: usize = 4_096;
 
-/// What was decided about the dangerous tools of one plan, each at its first call.
+/// The decisions about the dangerous tools of one plan, each made at the first call of the tool.
 pub(super) struct DangerousToolDecisions {
     allow: AllowedDangerousTools,
     asking: Option<DangerousToolAsker>,
-    /// What was said of each dangerous tool, or why it is refused. Its first node asks while the others wait.
+    /// The answer for each dangerous tool, or the reason of its refusal. Its first node asks while the others wait.
     answers: BTreeMap<ToolId, OnceCell<Result<(), Refusal>>>,
     /// Held by the tool whose question is before the person.
     turn: Mutex<()>,
@@ -87,7 +87,7 @@ impl DangerousToolDecisions {
             AskAnswer::AllowOnce | AskAnswer::AllowForSession | AskAnswer::AllowForProject => {
                 Ok(())
             }
-            AskAnswer::Unanswered => Err(refused("nobody answered whether it may run")),
+            AskAnswer::Unanswered => Err(refused("no person answered whether it may run")),
             // It was rejected; and whatever else an answer may come to mean, it is no yes.
             _ => Err(refused("the user rejected it")),
         }

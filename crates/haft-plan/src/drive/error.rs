@@ -7,8 +7,8 @@ use haft_journal::JournalError;
 use crate::drive_limits::KEPT_PLAN_BYTES_MAX;
 use crate::problem::{PlanProblem, joined_problems};
 
-/// Says why a plan could not be driven. What became of its nodes is in the journal, and the run can be gone on with once
-/// the reason is gone.
+/// Says why a plan could not be driven. The journal has the results of its nodes. Once the reason is gone, the run can be
+/// resumed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlanRunError {
@@ -53,7 +53,7 @@ pub enum PlanRunError {
         /// Why not.
         message: String,
     },
-    /// What is kept with the run is no plan that can be read.
+    /// The text that is kept with the run cannot be read as a plan.
     #[error("the plan of run {run} cannot be read back: {message}")]
     Unreadable {
         /// The run.

@@ -1,5 +1,5 @@
-//! What happens while a plan is driven, as it happens: for a live view and for other programs. The lasting record is the
-//! journal, and what became of everything is the trace.
+//! The events of driving a plan, as they happen: for a live view and for other programs. The journal is the lasting record,
+//! and the trace has the results.
 
 use haft_contract::{RunId, ToolId};
 use serde::Serialize;
@@ -24,7 +24,7 @@ pub enum PlanEvent {
     NodeWaiting {
         /// The node.
         node: NodeId,
-        /// What it waits for.
+        /// The reason why it waits.
         #[serde(flatten)]
         waits_for: NodeWaitReason,
     },
@@ -61,7 +61,7 @@ pub enum PlanEvent {
         /// Why it failed, if it did.
         #[serde(skip_serializing_if = "Option::is_none")]
         error: Option<NodeError>,
-        /// What the tool printed beside its answer in the last attempt, unless that was recalled.
+        /// The text that the tool printed beside its answer in the last attempt, unless that was recalled.
         #[serde(skip_serializing_if = "Option::is_none")]
         log: Option<String>,
     },
@@ -80,7 +80,7 @@ pub enum PlanEvent {
     },
 }
 
-/// What a node waits for that could start otherwise.
+/// The reason why a node waits that could start otherwise.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "waits_for", rename_all = "snake_case")]
 #[non_exhaustive]

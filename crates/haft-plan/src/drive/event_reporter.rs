@@ -1,5 +1,5 @@
-//! Events on their way out. What a node answered is passed on to later nodes while its outcome is still on the way to the
-//! journal; whoever listens hears of it when it is there, and of nothing that came after it before.
+//! Events on their way to the event sink. Later nodes get the answer of a node while its outcome is still on the way to the
+//! journal. The sink gets the event of that answer, and all later events, once the outcome is recorded.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

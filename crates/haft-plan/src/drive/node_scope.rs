@@ -7,7 +7,7 @@ pub(super) fn scope_name(node: NodeId) -> String {
     format!("n{node}")
 }
 
-/// Returns the node that is named so, and only so: `n01` is nobody's.
+/// Returns the node of exactly this name: `n01` is the name of no node.
 pub(super) fn node_of(name: &str) -> Option<NodeId> {
     let id = name.strip_prefix('n')?.parse().ok().map(NodeId::new)?;
     (scope_name(id) == name).then_some(id)

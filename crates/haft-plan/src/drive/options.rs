@@ -1,4 +1,4 @@
-//! What a front end decides about driving a plan.
+//! The options of driving a plan, which the front end sets.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -12,12 +12,12 @@ use tokio_util::sync::CancellationToken;
 use super::event::PlanEventSink;
 use crate::schedule::PlanBounds;
 
-/// What a front end decides about driving a plan.
+/// The options of driving a plan.
 #[derive(Clone)]
 pub struct PlanRunOptions {
     /// The run.
     pub run: RunId,
-    /// Whether the run is begun or gone on with.
+    /// Whether the run is begun or resumed.
     pub start: RunStartMode,
     /// The input of the plan.
     pub input: Option<Value>,
@@ -35,16 +35,16 @@ pub struct PlanRunOptions {
     pub abort: CancellationToken,
 }
 
-/// Whether a run is begun or gone on with.
+/// Whether a run is begun or resumed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RunStartMode {
     /// It is a new one. There must be none of that name, but for one that came no further than to keep this very plan.
     #[default]
     New,
-    /// What was recorded is recalled, and the rest is done.
+    /// Recorded answers are recalled, and the other nodes are executed.
     Resume,
     /// As with [`Resume`](Self::Resume), but nodes that failed for good are tried anew, with as many attempts as before and
-    /// whatever their effect is. What succeeded is not repeated, and what is in doubt stays so.
+    /// whatever their effect is. Succeeded nodes are not repeated, and nodes in doubt stay in doubt.
     RetryFailed,
 }
 
@@ -57,7 +57,7 @@ pub enum AllowedDangerousTools {
     All,
 }
 
-/// Asks whoever is behind a front end, and what the question says of where it comes from.
+/// The person behind a front end, and the origin that a question names.
 #[derive(Clone)]
 pub struct DangerousToolAsker {
     /// Asks. It is put in place of the session's own for the calls of the plan.
@@ -69,7 +69,7 @@ pub struct DangerousToolAsker {
 }
 
 impl PlanRunOptions {
-    /// Returns the options of a new run without input, in which no dangerous tool is allowed and nobody is asked.
+    /// Returns the options of a new run without input, in which no dangerous tool is allowed and no person is asked.
     pub fn new(run: RunId) -> Self {
         Self {
             run,

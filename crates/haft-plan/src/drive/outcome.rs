@@ -1,8 +1,8 @@
-//! What the answer to an attempt means for its node: whether another attempt could fare better, and what the trace says.
+//! The outcome of an attempt for its node: whether another attempt could succeed, and the entry of the trace.
 
 use haft::{PendingRecord, RunError};
 use haft_contract::{
-    CallAddress, Effect, Envelope, EnvelopeMetadata, ErrorCode, Refusal, RefusalGrounds, Remedy,
+    Effect, Envelope, EnvelopeMetadata, ErrorCode, Refusal, RefusalGrounds, Remedy,
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -22,9 +22,9 @@ pub struct InDoubtNode {
     /// The journal's name of the call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub call: Option<String>,
-    /// What is known. Once the call is settled the run can be resumed.
+    /// A description of the doubt. Once the call is settled, the run can be resumed.
     pub text: String,
-    /// What lifts the doubt.
+    /// The refusal with the remedies that lift the doubt.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refusal: Option<Box<Refusal>>,
 }
@@ -35,7 +35,7 @@ pub(super) struct NodeOutcome {
     output: Option<Value>,
     error: Option<NodeError>,
     metadata: EnvelopeMetadata,
-    /// What the driver is told about a call in doubt.
+    /// The description of a call in doubt.
     doubt_text: Option<String>,
 }
 
@@ -60,7 +60,25 @@ impl NodeOutcome {
                 return Ok((refused, None));
             }
             AttemptAnswer::Refused { refusal, call_in_doubt: Some(call) } => {
-                return Ok((Self::in_doubt_unprobed(&call, *refusal, node), None));
+                // A probe could come to execute the call, so there is none.
+                let tool = &node.contract().id;
+                let doubt = format!(
+                    "in doubt: {tool} was begun as call {call} and its end is unknown, so it may or may not have happened. \
+                     If it did not it would be made now, but {}",
+                    refusal.because
+                );
+                let Refusal { decided_by, remedies, .. } = *refusal;
+                let refusal = RefusalGrounds { decided_by, remedies }
+                    .with_remedy(Remedy::Settle(call.to_string()))
+                    .into_refusal(ErrorCode::InDoubt, doubt.clone());
+                let metadata = EnvelopeMetadata {
+                    call_id: Some(call.to_string()),
+                    refusal: Some(Box::new(refusal)),
+                    ..EnvelopeMetadata::default()
+                };
+                let (ending, text) = (NodeAttemptEnding::InDoubt, in_doubt_text(node));
+                let in_doubt = Self::failed(ending, ErrorCode::InDoubt, text);
+                return Ok((Self { metadata, doubt_text: Some(doubt), ..in_doubt }, None));
             }
             AttemptAnswer::NotCalled => {
                 let (how, metadata) = (NodeAttemptEnding::Cancelled, EnvelopeMetadata::default());
@@ -110,9 +128,9 @@ impl NodeOutcome {
             (NodeAttemptEnding::InDoubt, code, in_doubt_text(node), Some(text))
         } else if is_cancelled && code == ErrorCode::ProcessAborted {
             (NodeAttemptEnding::Cancelled, code, text, None)
-        } else if metadata.timeout_ms == Some(node.timeout_ms()) {
+        } else if metadata.timeout_ms == Some(node.timeout_ms) {
             // The tool's own text would differ from machine to machine.
-            let seconds = node.timeout_ms() / 1_000;
+            let seconds = node.timeout_ms / 1_000;
             let mut text = format!(
                 "node {} took longer than its timeout of {seconds} s and was stopped",
                 node.id()
@@ -129,31 +147,10 @@ impl NodeOutcome {
         // Where a call stood that was cancelled depends on time, and says nothing about the node; but what may have
         // happened must be told.
         let is_told = how != NodeAttemptEnding::Cancelled || node.contract().effect == Effect::Once;
-        // What names the call differs from run to run, and is told with the doubt.
+        // A refusal in doubt names the call, which differs from run to run. It is reported with the doubt.
         let refusal = if doubt.is_none() { metadata.refusal.clone() } else { None };
         let error = is_told.then_some(NodeError { code, text: told, refusal });
         Self { ending: how, output: None, error, metadata, doubt_text: doubt }
-    }
-
-    /// Returns the outcome of a call in doubt into which nobody may look, because that could come to execute it.
-    fn in_doubt_unprobed(call: &CallAddress, refusal: Refusal, node: &CheckedNode) -> Self {
-        let tool = &node.contract().id;
-        let doubt = format!(
-            "in doubt: {tool} was begun as call {call} and nobody knows how it ended, so it may or may not have happened. \
-             If it did not it would be made now, but {}",
-            refusal.because
-        );
-        let refusal = RefusalGrounds { decided_by: refusal.decided_by, remedies: refusal.remedies }
-            .with_remedy(Remedy::Settle(call.to_string()))
-            .into_refusal(ErrorCode::InDoubt, doubt.clone());
-        let metadata = EnvelopeMetadata {
-            call_id: Some(call.to_string()),
-            refusal: Some(Box::new(refusal)),
-            ..EnvelopeMetadata::default()
-        };
-        let in_doubt =
-            Self::failed(NodeAttemptEnding::InDoubt, ErrorCode::InDoubt, in_doubt_text(node));
-        Self { metadata, doubt_text: Some(doubt), ..in_doubt }
     }
 
     fn failed(how: NodeAttemptEnding, code: ErrorCode, text: String) -> Self {
@@ -210,7 +207,7 @@ impl NodeOutcome {
 
 fn in_doubt_text(node: &CheckedNode) -> String {
     let tool = &node.contract().id;
-    format!("{tool} was begun and nobody knows how it ended, so it may or may not have happened")
+    format!("{tool} was begun and its end is unknown, so it may or may not have happened")
 }
 
 /// Returns whether another attempt would end in the same way, whatever the tool does: the call was refused.

@@ -1,6 +1,5 @@
-//! What earlier processes did for a run: which attempts of which nodes have ended. The answers themselves are recalled by
-//! the pipeline, call by call; here is only what decides the order, which attempts do not count, and which are answered
-//! from the record for certain.
+//! The attempts that earlier processes made for a run. The pipeline recalls their answers, call by call. This module only
+//! decides the order, which attempts do not count, and which are certainly answered from the record.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -15,15 +14,15 @@ use crate::checked::{CheckedNode, CheckedPlan};
 use crate::node_id::NodeId;
 use crate::plan::OnFail;
 
-/// What earlier processes did for a run.
+/// The attempts that earlier processes made for a run.
 #[derive(Default)]
 pub(super) struct PastAttempts {
     nodes: HashMap<NodeId, BTreeMap<u32, PastAttempt>>,
-    /// What attempts were answered with after which the plan went on, although nobody knows what became of them.
+    /// The answers of attempts after which the plan went on, although their effect is unknown.
     unclear_answers: HashMap<(NodeId, u32), Envelope>,
 }
 
-/// What is known of an attempt.
+/// A recorded attempt.
 #[derive(Clone)]
 struct PastAttempt {
     state: PastAttemptState,
@@ -40,9 +39,9 @@ enum PastAttemptState {
         /// Whether no further attempt was to be made, however many the node may have.
         is_final: bool,
     },
-    /// Nobody can say whether it ended. The pipeline answers it, or executes it if a look shows that it did not happen.
+    /// Its end is unknown. The pipeline answers it, or executes it if a probe shows that it did not happen.
     InDoubt,
-    /// It says nothing about the node: the driver cancelled it before it ended, or somebody wanted the node tried anew.
+    /// It says nothing about the node: the driver cancelled it before it ended, or the user had the node tried anew.
     Uncounted,
     /// It is to be executed.
     Open,
@@ -67,7 +66,31 @@ impl PastAttempts {
             };
             if let Some(node) = node.filter(is_its_call) {
                 let (id, attempt) = (node.id(), row.scope.attempt);
-                let known = PastAttempt { state: attempt_state(&row), call: row.id() };
+                let state = match (row.status, row.verdict) {
+                    (CallStatus::Succeeded, _) => PastAttemptState::Succeeded,
+                    (CallStatus::Failed, Some(SettlementVerdict::NotHappened)) => {
+                        PastAttemptState::Open
+                    }
+                    (CallStatus::Failed, _) => {
+                        let envelope = row.parsed_envelope().ok().flatten();
+                        // A call that a stopped or halted driver cancelled says nothing about its node. If such
+                        // a call may have had an effect, its record says «unknown», not «failed».
+                        match envelope.and_then(|envelope| envelope.code()) {
+                            Some(ErrorCode::ProcessAborted) => PastAttemptState::Uncounted,
+                            code => {
+                                PastAttemptState::Failed { is_final: code.is_some_and(is_final) }
+                            }
+                        }
+                    }
+                    (CallStatus::Unknown, Some(SettlementVerdict::Retry)) => PastAttemptState::Open,
+                    (CallStatus::Unknown, _) if row.effect == Effect::Once => {
+                        PastAttemptState::InDoubt
+                    }
+                    (CallStatus::Unknown | CallStatus::Intended | CallStatus::Refused, _) => {
+                        PastAttemptState::Open
+                    }
+                };
+                let known = PastAttempt { state, call: row.id() };
                 past.nodes.entry(id).or_default().insert(attempt, known);
                 match unclear_envelope(&row) {
                     Some(envelope) => past.unclear_answers.insert((id, attempt), envelope),
@@ -186,7 +209,7 @@ fn mark_uncounted_attempts(
         if (is_final || failures >= attempts_max)
             && (is_followed || start == RunStartMode::RetryFailed)
         {
-            // What is in doubt stays so until somebody settles it.
+            // An attempt in doubt stays in doubt until a person settles it.
             failures -= u32::try_from(spent.len()).unwrap_or(u32::MAX).min(failures);
             uncounted.append(&mut spent);
         }
@@ -194,26 +217,6 @@ fn mark_uncounted_attempts(
     for number in uncounted {
         if let Some(known) = attempts.get_mut(&number) {
             known.state = PastAttemptState::Uncounted;
-        }
-    }
-}
-
-fn attempt_state(row: &CallRow) -> PastAttemptState {
-    match (row.status, row.verdict) {
-        (CallStatus::Succeeded, _) => PastAttemptState::Succeeded,
-        (CallStatus::Failed, Some(SettlementVerdict::NotHappened)) => PastAttemptState::Open,
-        (CallStatus::Failed, _) => {
-            // A call that a stopped or halted driver cancelled says nothing about its node. If such a call may have had
-            // an effect, its record says «unknown», not «failed».
-            match row.parsed_envelope().ok().flatten().and_then(|envelope| envelope.code()) {
-                Some(ErrorCode::ProcessAborted) => PastAttemptState::Uncounted,
-                code => PastAttemptState::Failed { is_final: code.is_some_and(is_final) },
-            }
-        }
-        (CallStatus::Unknown, Some(SettlementVerdict::Retry)) => PastAttemptState::Open,
-        (CallStatus::Unknown, _) if row.effect == Effect::Once => PastAttemptState::InDoubt,
-        (CallStatus::Unknown | CallStatus::Intended | CallStatus::Refused, _) => {
-            PastAttemptState::Open
         }
     }
 }

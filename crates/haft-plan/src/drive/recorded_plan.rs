@@ -1,11 +1,11 @@
-//! The plan itself is kept with its run, so that the run can be gone on with from the journal alone. It is the input of the
-//! run's first call, of a tool of haft's own that does nothing: what is on disk before the call executes is there before
-//! any node starts, and whoever goes on with another plan has diverged. A plan that is too long for one row is cut into
-//! parts, one call each; one that is too long altogether is refused before any of it is kept.
+//! The plan itself is kept with its run, so that the run can be resumed from the journal alone. It is the input of the run's
+//! first call, to a tool of haft that does nothing. The journal stores the input of a call before the call executes, so the
+//! plan is stored before any node starts, and a resume with another plan diverges. A plan that is too long for one row is cut
+//! into parts, one call each. A plan that is too long altogether is refused before any part is kept.
 //!
-//! The plan is kept as it was written, the order of its fields and the texts that its nodes are to write included. Of calls the journal keeps only
-//! the size and digest of such texts, and so it does of the calls that the nodes make; but from a digest nobody can
-//! go on. Whoever does not want a text in the journal gives it in a file.
+//! The plan is kept as it was written, with the order of its fields and the texts that its nodes write. For the calls of the
+//! nodes, the journal redacts such texts: it keeps only their size and hash. A run cannot be resumed from a hash. A user who
+//! does not want a text in the journal gives it in a file.
 
 use haft::{Call, Run, TaskAttempt};
 use haft_contract::{CallAddress, Cx, Effect, Envelope, RunId, Tool, ToolError, canonical_json};
@@ -23,8 +23,8 @@ pub const PLAN_TOOL: &str = "plan";
 /// The node in which a run keeps its plan.
 const PLAN_NODE: &str = "plan";
 
-/// Returns the tool that keeps a plan with its run. Front ends that drive plans register it, allow it, and offer it to
-/// nobody.
+/// Returns the tool that keeps a plan with its run. Front ends that drive plans register it, allow it, and do not
+/// offer it to models.
 pub fn plan_tool() -> Tool {
     let parameters = json!({
         "type": "object",

@@ -1,5 +1,5 @@
-//! The text of a plan as JSON. Stricter than JSON has to be: a field that stands twice in one object is reported, because of the
-//! two only one would be heeded. What is no JSON at all is described so that whoever wrote it sees where and why.
+//! The text of a plan as JSON. It is stricter than JSON: a field that stands twice in one object is reported, because only one
+//! of the two would count. If the text is not JSON, the message says where and why.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use crate::limits::{FOUND_CHARS_MAX, PROBLEMS_MAX};
 use crate::message_text::shortened;
 use crate::reference::ValueLocation;
 
-/// What YAML begins a plan with.
+/// The beginnings of a plan in YAML.
 const YAML_BEGINNINGS: [&str; 5] = ["---", "nodes:", "final_output_node:", "allow:", "- id:"];
 
 /// A text that is JSON.
@@ -28,8 +28,37 @@ pub(super) fn read_json(text: &str) -> Result<PlanJson, String> {
     let seed = DuplicateKeyVisitor { at, duplicates: &mut duplicates };
     let read = seed.deserialize(&mut deserializer);
     let value = read.and_then(|value| deserializer.end().map(|()| value));
-    let value = value.map_err(|err| describe(text, &err))?;
-    Ok(PlanJson { value, duplicates })
+    let err = match value {
+        Ok(value) => return Ok(PlanJson { value, duplicates }),
+        Err(err) => err,
+    };
+    let first = text.lines().find(|line| !line.trim().is_empty() && !line.starts_with('#'));
+    let is_yaml = |line: &str| YAML_BEGINNINGS.iter().any(|yaml| line.starts_with(yaml));
+    if first.is_some_and(is_yaml) {
+        return Err("this is not JSON, it looks like YAML: write the plan as JSON, as {\"nodes\": [{\"id\": 0, \"tool\": \"read\", \
+                    \"inputs\": {\"path\": \"notes.txt\"}, \"depends_on\": []}], \"final_output_node\": 0}"
+            .to_owned());
+    }
+    let what = err.to_string();
+    let what = what.split(" at line ").next().unwrap_or_default().to_lowercase();
+    let what = match what.as_str() {
+        "number out of range" => "the number is too large",
+        "recursion limit exceeded" => "objects and lists are nested too deeply",
+        what => what,
+    };
+    let (line, column) = (err.line(), err.column());
+    let found = text.lines().nth(line.saturating_sub(1)).unwrap_or_default();
+    let excerpt: String = found.chars().skip(column.saturating_sub(FOUND_CHARS_MAX / 2)).collect();
+    let hint = match text.trim_start() {
+        "" => "; the text is empty",
+        start if start.contains("```") => {
+            "; the plan stands inside a Markdown fence: give the JSON alone, without ``` and without words around it"
+        }
+        start if !start.starts_with('{') => "; give the JSON alone, without words around it",
+        _ => "",
+    };
+    let excerpt = shortened(&excerpt);
+    Err(format!("not valid JSON, line {line}, column {column}, near {excerpt:?}: {what}{hint}"))
 }
 
 /// Reads a value and notes the fields that stand twice in it.
@@ -106,38 +135,4 @@ impl<'de> Visitor<'de> for DuplicateKeyVisitor<'_, '_> {
         }
         Ok(Value::Object(fields))
     }
-}
-
-fn describe(text: &str, err: &serde_json::Error) -> String {
-    let beginning = text.trim_start();
-    let said = text.lines().find(|line| !line.trim().is_empty() && !line.starts_with('#'));
-    let is_yaml = |line: &str| YAML_BEGINNINGS.iter().any(|yaml| line.starts_with(yaml));
-    if said.is_some_and(is_yaml) {
-        return "this is not JSON, it looks like YAML: write the plan as JSON, as {\"nodes\": [{\"id\": 0, \"tool\": \"read\", \
-                \"inputs\": {\"path\": \"notes.txt\"}, \"depends_on\": []}], \"final_output_node\": 0}"
-            .to_owned();
-    }
-    let what = err.to_string();
-    let what = what.split(" at line ").next().unwrap_or_default().to_lowercase();
-    let what = match what.as_str() {
-        "number out of range" => "the number is too large",
-        "recursion limit exceeded" => "objects and lists are nested too deeply",
-        what => what,
-    };
-    let line = text.lines().nth(err.line().saturating_sub(1)).unwrap_or_default();
-    let from = err.column().saturating_sub(FOUND_CHARS_MAX / 2);
-    let excerpt: String = line.chars().skip(from).collect();
-    let hint = match beginning {
-        "" => "; the text is empty",
-        start if start.contains("```") => {
-            "; the plan stands inside a Markdown fence: give the JSON alone, without ``` and without words around it"
-        }
-        start if !start.starts_with('{') => "; give the JSON alone, without words around it",
-        _ => "",
-    };
-    let (line, column) = (err.line(), err.column());
-    format!(
-        "not valid JSON, line {line}, column {column}, near {:?}: {what}{hint}",
-        shortened(&excerpt)
-    )
 }

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::limits::OBJECT_PLACES_MAX;
 
-/// What an answer holds.
+/// The content of an answer.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ExtractedPlanText {
     /// The text of an object that is to be a plan, whether it is one or not.

@@ -1,5 +1,5 @@
-//! The way to a place inside a value, kept on the stack while the value is walked, and written only when somebody must be
-//! told: most walks find nothing to tell.
+//! The way to a place inside a value, kept on the stack while the value is walked, and written only when it is
+//! reported: most walks find nothing to report.
 
 use super::path::{ReferencePathSegment, is_plain};
 

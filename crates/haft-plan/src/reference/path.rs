@@ -27,24 +27,44 @@ pub enum ReferencePathSegment {
 pub(crate) struct MissingReferencePart {
     /// The part of the path that leads somewhere.
     pub(crate) reached: ReferencePath,
-    /// What is there, and what to write instead.
+    /// The value there, and the next step.
     pub(crate) found: String,
 }
 
 impl ReferencePath {
-    /// Returns the steps.
-    pub fn segments(&self) -> &[ReferencePathSegment] {
-        &self.0
-    }
-
     /// Returns what the path names inside `whole`.
     pub(crate) fn follow<'v>(&self, whole: &'v Value) -> Result<&'v Value, MissingReferencePart> {
         let mut at = whole;
         for (depth, segment) in self.0.iter().enumerate() {
-            at = segment.follow(at).ok_or_else(|| MissingReferencePart {
-                reached: Self(self.0.iter().take(depth).cloned().collect()),
-                found: describe_miss(segment, at),
-            })?;
+            if let Some(part) = segment.follow(at) {
+                at = part;
+                continue;
+            }
+            let found = match at {
+                Value::Object(fields) if fields.is_empty() => "an object without fields".to_owned(),
+                Value::Object(fields) => {
+                    let names = || fields.keys().map(String::as_str);
+                    let near = match segment {
+                        ReferencePathSegment::Name(name) | ReferencePathSegment::Quoted(name) => {
+                            did_you_mean(name, names())
+                        }
+                        ReferencePathSegment::Index(_) => String::new(),
+                    };
+                    format!("an object with {}{near}", listed(names()))
+                }
+                Value::Array(items) if items.is_empty() => "an array without items".to_owned(),
+                Value::Array(items) => {
+                    format!("an array of {} items, from [0] to [{}]", items.len(), items.len() - 1)
+                }
+                Value::String(text) => {
+                    format!("text, which has no fields: {}", shortened(&format!("{text:?}")))
+                }
+                Value::Null | Value::Bool(_) | Value::Number(_) => {
+                    format!("{at}, which has no fields")
+                }
+            };
+            let reached = Self(self.0.iter().take(depth).cloned().collect());
+            return Err(MissingReferencePart { reached, found });
         }
         Ok(at)
     }
@@ -75,30 +95,6 @@ pub(crate) fn is_plain(name: &str) -> bool {
 
 pub(crate) fn is_plain_char(one: char) -> bool {
     one.is_alphanumeric() || one == '_' || one == '-'
-}
-
-fn describe_miss(segment: &ReferencePathSegment, value: &Value) -> String {
-    match value {
-        Value::Object(fields) if fields.is_empty() => "an object without fields".to_owned(),
-        Value::Object(fields) => {
-            let names = listed(fields.keys().map(String::as_str));
-            let near = match segment {
-                ReferencePathSegment::Name(name) | ReferencePathSegment::Quoted(name) => {
-                    did_you_mean(name, fields.keys().map(String::as_str))
-                }
-                ReferencePathSegment::Index(_) => String::new(),
-            };
-            format!("an object with {names}{near}")
-        }
-        Value::Array(items) if items.is_empty() => "an array without items".to_owned(),
-        Value::Array(items) => {
-            format!("an array of {} items, from [0] to [{}]", items.len(), items.len() - 1)
-        }
-        Value::String(text) => {
-            format!("text, which has no fields: {}", shortened(&format!("{text:?}")))
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) => format!("{value}, which has no fields"),
-    }
 }
 
 impl fmt::Display for ReferencePath {

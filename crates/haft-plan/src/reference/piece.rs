@@ -11,13 +11,13 @@ use crate::node_id::NodeId;
 /// Names a part of an earlier node's output or of the plan's input.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Reference {
-    /// What it reaches into.
+    /// The value that it reaches into.
     pub source: ReferenceSource,
     /// Which part of it.
     pub path: ReferencePath,
 }
 
-/// What a reference reaches into.
+/// The value that a reference reaches into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ReferenceSource {
     /// The output of a node.
@@ -69,7 +69,7 @@ pub enum UnresolvedReason {
     NoSuchPart {
         /// The part of the reference that names something, as text.
         reached: String,
-        /// What is there, and which names are near.
+        /// The value there, and similar names.
         found: String,
     },
     /// Together the references bring in too much.

@@ -8,7 +8,7 @@ use crate::node_id::NodeId;
 
 const ESCAPE_HINT: &str = "two literal braces are written \\{{ (inside JSON: \"\\\\{{\")";
 
-/// Splits `text` into literal pieces and references. Adjacent literals are one piece. What cannot be read is left out and
+/// Splits `text` into literal pieces and references. Adjacent literals are one piece. Unreadable parts are left out and
 /// reported.
 pub(super) fn pieces(text: &str) -> (Vec<InputTemplatePiece>, Vec<InputTemplateFault>) {
     let mut pieces = Vec::new();

@@ -12,7 +12,7 @@ use super::piece::{
 use crate::limits::RESOLVED_BYTES_MAX;
 use crate::node_id::NodeId;
 
-/// What is known while references are replaced.
+/// The values by which references are replaced.
 pub(super) struct ReferenceResolver<'r, 'v> {
     outputs: &'r dyn Fn(NodeId) -> Option<&'v Value>,
     input: Option<&'v Value>,

@@ -45,11 +45,6 @@ impl InputTemplate {
         self.0.each_reference(&ValueLocation::of_whole(field), visit);
     }
 
-    /// Returns whether there is no reference in it.
-    pub fn is_literal(&self) -> bool {
-        self.0.is_literal()
-    }
-
     /// Returns the value with every reference replaced by what it names. A node's output is the data of its envelope.
     pub fn resolve<'v>(
         &self,
@@ -76,7 +71,7 @@ impl InputTemplate {
     }
 }
 
-/// What was found while references are read.
+/// The references that were read so far, and their mistakes.
 #[derive(Default)]
 struct InputTemplateReader {
     errors: Vec<InputTemplateError>,

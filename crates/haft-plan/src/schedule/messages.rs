@@ -1,4 +1,4 @@
-//! What goes into a schedule and what comes out of it.
+//! The events that go into a schedule, and the commands that come out of it.
 
 use std::num::NonZeroU32;
 
@@ -17,11 +17,11 @@ pub enum PlanEnding {
         /// The node.
         by: NodeId,
     },
-    /// It is not known of a call whether it happened. Once that is settled, the run can be gone on with.
+    /// A call is in doubt. Once it is settled, the run can be resumed.
     InDoubt,
-    /// It was told to stop; what ran has ended. The run can be gone on with.
+    /// It was told to stop, and the running calls have ended. The run can be resumed.
     Stopped,
-    /// It was told to stop at once; what ran was cancelled. The run can be gone on with.
+    /// It was told to stop at once, and the running calls were cancelled. The run can be resumed.
     Aborted,
     /// Something is left and nothing of it can start.
     Deadlock {
@@ -30,7 +30,7 @@ pub enum PlanEnding {
     },
 }
 
-/// What happened.
+/// An event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ScheduleEvent {
     PlanStarted,
@@ -53,7 +53,7 @@ pub(crate) enum NodeAttemptEnding {
     Cancelled,
 }
 
-/// What is to be done.
+/// The next action of the driver.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ScheduleCommand {
     /// Make an attempt. They count from 1.
@@ -86,7 +86,7 @@ pub(crate) enum ScheduleCommand {
     Done(PlanEnding),
 }
 
-/// What keeps a node from starting whose dependencies have all succeeded.
+/// The reason why a node does not start although all its dependencies have succeeded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NodeStartBlocker {
     /// An earlier user of one of its resources, by the place of that in the node's list.

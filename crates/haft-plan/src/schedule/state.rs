@@ -1,4 +1,4 @@
-//! What can become of one node, as a table. Who brings a cause about is not decided here.
+//! The states of one node and their transitions, as a table. The causes come from elsewhere.
 
 use serde::Serialize;
 
@@ -26,7 +26,7 @@ pub(crate) enum PlanNodeState {
     InDoubt,
 }
 
-/// What brings a node from one state into another.
+/// The cause of a change from one state to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum NodeTransitionCause {
     /// The last thing that it waited for has ended.
@@ -43,7 +43,7 @@ pub(crate) enum NodeTransitionCause {
     RetryDue,
     /// The last attempt failed.
     FailedForGood,
-    /// Nobody knows what became of the call.
+    /// The end of the call is unknown.
     BecameInDoubt,
     /// The call was cancelled and did not get to its end.
     CallCancelled,

@@ -103,7 +103,7 @@ fn undisturbed(mut story: Story) -> Story {
     story
 }
 
-/// What becomes of each node when one is run after the other: its state, and the lowest node because of which it was
+/// The result of each node when one is run after the other: its state, and the lowest node because of which it was
 /// skipped.
 fn model(story: &Story) -> Vec<(PlanNodeState, Option<NodeId>)> {
     let mut ends: Vec<(PlanNodeState, Option<NodeId>)> = Vec::new();

@@ -1,4 +1,4 @@
-//! What a node answers is used by later nodes while its outcome is on the way to the journal, and told to nobody before it is
+//! Later nodes use the answer of a node while its outcome is on the way to the journal. Front ends get the answer once it is
 //! there.
 
 use std::sync::Arc;
@@ -27,14 +27,14 @@ enum Disk {
 pub(crate) struct SlowJournal {
     inner: MemoryJournal,
     disk: watch::Sender<Disk>,
-    /// Cancelled when a node's intent is recorded, and whoever waits for it is done before it is.
+    /// Cancelled when a node's intent is recorded. Tasks that wait for it are done before it is cancelled.
     abort: CancellationToken,
-    /// Whether whoever looks for runs is too early to see any but those that somebody has taken.
+    /// Whether a query for runs is too early to see runs without a lease.
     is_early: bool,
 }
 
 impl SlowJournal {
-    /// Returns a journal that is quick, and in which a run is begun just after somebody looked whether there is one.
+    /// Returns a journal that is quick, and in which a run is begun just after a query for it.
     pub(crate) fn early() -> InterceptedJournal<Self> {
         InterceptedJournal(Self { is_early: true, ..Self::quick(CancellationToken::new()) })
     }
@@ -64,7 +64,7 @@ impl JournalInterceptor for SlowJournal {
     fn runs(&self, query: RunQuery) -> JournalFuture<'_, Vec<RunRow>> {
         Box::pin(async move {
             let mut rows = self.inner.runs(query).await?;
-            // Whoever has taken a run sees it.
+            // A process that holds the lease of a run sees it.
             rows.retain(|row| !self.is_early || row.holder.is_some());
             Ok(rows)
         })

@@ -1,4 +1,4 @@
-//! What earlier processes left in a run is taken for what it is, and for no more.
+//! The records of earlier processes in a run are taken for exactly what they are.
 
 use std::sync::Arc;
 
@@ -58,7 +58,7 @@ async fn whoever_drives_no_plan_makes_no_call_in_the_run_of_one() {
     let other = stage.runtime.open_connection(ConnectionOptions::headless("s2", "mcp")).unwrap();
     let err = other.run(run()).call(call_of("order", "main", 0)).await.unwrap_err();
     assert!(matches!(err, RunError::PlanRun { .. }), "{err}");
-    // While somebody drives it as well.
+    // The same holds while another process drives it.
     let driving = stage.session.run(run());
     driving.call(call_of("say", "main", 0)).await.unwrap();
     let err = other.run(run()).call(call_of("order", "main", 0)).await.unwrap_err();
@@ -75,7 +75,7 @@ async fn what_may_be_executed_after_a_look_is_allowed_first() {
     stage.world.open();
     let unnamed = stage.drive(&dangerous, again(&stage)).await;
     assert_eq!(unnamed.trace.ending, PlanEnding::InDoubt);
-    expect!["in doubt: wait_danger was begun as call r1/n0/0/1/1 and nobody knows how it ended, so it may or may not have happened. If it did not it would be made now, but wait_danger is dangerous, and the user did not name it"].assert_eq(&unnamed.doubts[0].text);
+    expect!["in doubt: wait_danger was begun as call r1/n0/0/1/1 and its end is unknown, so it may or may not have happened. If it did not it would be made now, but wait_danger is dangerous, and the user did not name it"].assert_eq(&unnamed.doubts[0].text);
     assert_eq!(unnamed.doubts[0].call.as_deref(), Some("r1/n0/0/1/1"));
     assert_eq!(stage.world.done(), ["wait_danger a"]);
     let driven = stage.drive(&dangerous, named(again(&stage))).await;
@@ -133,7 +133,7 @@ async fn what_failed_is_tried_anew_when_somebody_wants_it_and_nothing_else_is() 
         no output: node 2 has none
     "#]]
     .assert_eq(&flaky_again.trace.to_string());
-    // What was tried anew stays so, however the run is gone on with.
+    // A node that was tried anew keeps its result, however the run is resumed.
     assert_eq!(flaky_again.trace, stage.drive(&halting, again(&stage)).await.trace);
     let done = stage.drive(&halting, anew(&stage)).await;
     assert!(done.trace.is_success(), "{}", done.trace);

@@ -1,6 +1,6 @@
 //! Plans of random shapes whose nodes fail in every way that a node can, driven with any number at the same time, and held
-//! against a model that takes one node after the other: the whole trace, byte for byte. What a halt leaves undone depends
-//! on time, so no node halts here.
+//! against a model that takes one node after the other: the whole trace, byte for byte. The nodes that a halt leaves undone
+//! depend on time, so no node halts here.
 
 use std::num::NonZeroUsize;
 
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::stage::{Stage, plan};
 
-/// What a node does, whatever it is given.
+/// The behaviour of a node, which does not depend on its input.
 #[derive(Clone, Debug)]
 enum Fate {
     /// It succeeds once so many attempts have failed, if it has more.
@@ -19,7 +19,7 @@ enum Fate {
     Joins,
     /// It takes longer than it may, each time.
     Lasts { retry: u32 },
-    /// It is dangerous, and nobody allowed it.
+    /// It is dangerous, and the user did not allow it.
     IsRefused,
     /// It refers to something that the node before does not answer.
     NamesNothing,
@@ -87,7 +87,7 @@ impl Scripted {
     }
 }
 
-/// What the trace says of each node when one is taken after the other.
+/// The trace of each node when one is taken after the other.
 fn model(story: &[Scripted]) -> Vec<Value> {
     let mut nodes: Vec<Value> = Vec::new();
     for (id, script) in story.iter().enumerate() {
@@ -156,7 +156,7 @@ fn ended(id: usize, script: &Scripted, nodes: &[Value]) -> Value {
             failed(json!({"text": text}), vec![error])
         }
         Fate::NamesNothing => {
-            // What is there instead is the references' own affair, and tested with them.
+            // The tests of references cover the text about the value that is there instead.
             json!({"status": "failed", "attempts": 1, "error": "names nothing"})
         }
     }

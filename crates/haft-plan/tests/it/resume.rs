@@ -49,7 +49,7 @@ async fn a_run_that_is_over_is_recalled_and_nothing_is_repeated() {
     let first =
         stage.drive(&whole, PlanRunOptions { allow: allow("danger"), ..stage.options() }).await;
     let done = stage.world.done();
-    // What was answered once is not asked about again.
+    // A question that was answered once is not asked again.
     let second = stage.drive(&whole, again(&stage)).await;
     assert_eq!(first.trace, second.trace);
     assert_eq!(first.trace.to_json().to_string(), second.trace.to_json().to_string());
@@ -126,7 +126,7 @@ async fn a_call_in_doubt_stops_the_run_until_it_is_settled() {
         let driven = stage.drive(&once, again(&stage)).await;
         if verdict == SettlementVerdict::Retry {
             expect![[r#"
-                0 wait_once in doubt: IN_DOUBT: wait_once was begun and nobody knows how it ended, so it may or may not have happened
+                0 wait_once in doubt: IN_DOUBT: wait_once was begun and its end is unknown, so it may or may not have happened
                 1 say       pending
                 2 say       pending
                 stopped, because a call is in doubt

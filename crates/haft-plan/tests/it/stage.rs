@@ -23,7 +23,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-/// What the tools of a test did.
+/// The executions of the tools of a test.
 #[derive(Default)]
 pub(crate) struct World {
     /// Every execution, as `tool text`, in the order in which they happened.
@@ -175,7 +175,7 @@ pub(crate) fn tools(world: &Arc<World>) -> Vec<Tool> {
     ]
 }
 
-/// A runtime in a directory of its own, and everything that happened in it.
+/// A runtime in a separate directory, and everything that happened in it.
 pub(crate) struct Stage {
     pub(crate) world: Arc<World>,
     pub(crate) journal: Arc<dyn Journal>,

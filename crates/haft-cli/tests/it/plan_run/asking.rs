@@ -200,7 +200,7 @@ fn who_resumes_is_asked_what_became_of_a_call_in_doubt() {
     expect_test::expect![[r#"
         run r1: 3 nodes
         0 bash succeeded, recalled
-        1 bash in doubt: IN_DOUBT: bash was begun and nobody knows how it ended, so it may or may not have happened
+        1 bash in doubt: IN_DOUBT: bash was begun and its end is unknown, so it may or may not have happened
 
         Node 1 called bash, and haft does not know whether it happened: call r1/n1/0/1/1.
 

@@ -139,7 +139,7 @@ fn a_second_interrupt_cancels_what_runs() {
         --- stderr
         run r1: 3 nodes
         0 bash succeeded, recalled
-        1 bash in doubt: IN_DOUBT: bash was begun and nobody knows how it ended, so it may or may not have happened
+        1 bash in doubt: IN_DOUBT: bash was begun and its end is unknown, so it may or may not have happened
         error: run r1 stopped, because a call is in doubt; 1 of 3 nodes succeeded, 1 in doubt, 1 left to do
           node 1: in doubt: bash was begun as call r1/n1/0/1/1 and was stopped before its end, so it may or may not have happened. It is not repeated. Find out which, then say so with: haft runs settle r1/n1/0/1/1 happened|not-happened|retry
 
@@ -171,7 +171,7 @@ fn what_was_killed_is_gone_on_with_and_nothing_is_repeated() {
         --- stderr
         run r1: 3 nodes
         0 bash succeeded, recalled
-        1 bash in doubt: IN_DOUBT: bash was begun and nobody knows how it ended, so it may or may not have happened
+        1 bash in doubt: IN_DOUBT: bash was begun and its end is unknown, so it may or may not have happened
         error: run r1 stopped, because a call is in doubt; 1 of 3 nodes succeeded, 1 in doubt, 1 left to do
           node 1: in doubt: bash was begun as call r1/n1/0/1/1 and its end was never recorded, so it may or may not have happened. It is not repeated. Find out which, then say so with: haft runs settle r1/n1/0/1/1 happened|not-happened|retry
 
@@ -183,9 +183,9 @@ fn what_was_killed_is_gone_on_with_and_nothing_is_repeated() {
         {"event":"node_started","node":0,"tool":"bash","attempt":1}
         {"event":"node_finished","node":0,"status":"succeeded","duration_ms":0,"replayed":true}
         {"event":"node_started","node":1,"tool":"bash","attempt":1}
-        {"event":"node_finished","node":1,"status":"in_doubt","duration_ms":0,"replayed":false,"error":{"code":"IN_DOUBT","text":"bash was begun and nobody knows how it ended, so it may or may not have happened"}}
+        {"event":"node_finished","node":1,"status":"in_doubt","duration_ms":0,"replayed":false,"error":{"code":"IN_DOUBT","text":"bash was begun and its end is unknown, so it may or may not have happened"}}
         {"event":"plan_finished","ending":"in_doubt"}
-        {"event":"result","run":"r1","trace":{"ending":"in_doubt","final_output_node":2,"nodes":[{"id":0,"tool":"bash","status":"succeeded","attempts":1,"inputs":{"cmd":"echo first >> log"},"output":{"output":""}},{"id":1,"tool":"bash","status":"in_doubt","attempts":0,"inputs":{"cmd":"echo ordered >> log; echo begun > begun; read line < go; echo $line"},"error":{"code":"IN_DOUBT","text":"bash was begun and nobody knows how it ended, so it may or may not have happened"}},{"id":2,"tool":"bash","status":"pending","attempts":0}],"has_output":false,"final_output":null},"doubts":[{"node":1,"call":"r1/n1/0/1/1","text":"in doubt: bash was begun as call r1/n1/0/1/1 and its end was never recorded, so it may or may not have happened. It is not repeated.","refusal":{"code":"IN_DOUBT","decided_by":"journal","because":"in doubt: bash was begun as call r1/n1/0/1/1 and its end was never recorded, so it may or may not have happened. It is not repeated.","remedies":[{"settle":"r1/n1/0/1/1"}]}}],"timings":{"duration_ms":0,"nodes":[{"id":0,"call":"r1/n0/0/1/1","duration_ms":0,"replayed":true},{"id":1,"call":"r1/n1/0/1/1","duration_ms":0}]}}
+        {"event":"result","run":"r1","trace":{"ending":"in_doubt","final_output_node":2,"nodes":[{"id":0,"tool":"bash","status":"succeeded","attempts":1,"inputs":{"cmd":"echo first >> log"},"output":{"output":""}},{"id":1,"tool":"bash","status":"in_doubt","attempts":0,"inputs":{"cmd":"echo ordered >> log; echo begun > begun; read line < go; echo $line"},"error":{"code":"IN_DOUBT","text":"bash was begun and its end is unknown, so it may or may not have happened"}},{"id":2,"tool":"bash","status":"pending","attempts":0}],"has_output":false,"final_output":null},"doubts":[{"node":1,"call":"r1/n1/0/1/1","text":"in doubt: bash was begun as call r1/n1/0/1/1 and its end was never recorded, so it may or may not have happened. It is not repeated.","refusal":{"code":"IN_DOUBT","decided_by":"journal","because":"in doubt: bash was begun as call r1/n1/0/1/1 and its end was never recorded, so it may or may not have happened. It is not repeated.","remedies":[{"settle":"r1/n1/0/1/1"}]}}],"timings":{"duration_ms":0,"nodes":[{"id":0,"call":"r1/n0/0/1/1","duration_ms":0,"replayed":true},{"id":1,"call":"r1/n1/0/1/1","duration_ms":0}]}}
         --- stderr
         error: run r1 stopped, because a call is in doubt; 1 of 3 nodes succeeded, 1 in doubt, 1 left to do
           node 1: in doubt: bash was begun as call r1/n1/0/1/1 and its end was never recorded, so it may or may not have happened. It is not repeated. Find out which, then say so with: haft runs settle r1/n1/0/1/1 happened|not-happened|retry
@@ -245,7 +245,7 @@ fn what_halted_the_plan_in_the_middle_of_its_effect_is_in_doubt_at_once() {
     world.check(&["resume", "r1", "--allow", "bash"], &expect![[r#"
         --- stderr
         run r1: 2 nodes
-        0 bash in doubt: IN_DOUBT: bash was begun and nobody knows how it ended, so it may or may not have happened
+        0 bash in doubt: IN_DOUBT: bash was begun and its end is unknown, so it may or may not have happened
         error: run r1 stopped, because a call is in doubt; 0 of 2 nodes succeeded, 1 in doubt, 1 left to do
           node 0: in doubt: bash was begun as call r1/n0/0/1/1 and was stopped before its end, so it may or may not have happened. It is not repeated. Find out which, then say so with: haft runs settle r1/n0/0/1/1 happened|not-happened|retry
 

@@ -13,7 +13,7 @@ const NODES: usize = 9;
 /// Makes `"tool"` stand twice in the text.
 const TWICE: &str = "\"twice\":0";
 
-/// What goes wrong in a node, and the codes and fields that are reported of it. A `#` stands for the node's place.
+/// A mistake in a node, and the codes and fields of its problems. A `#` stands for the node's place.
 type Mistake = (fn(&mut Value, usize), &'static [(&'static str, &'static str)]);
 
 fn set(node: &mut Value, name: &str, value: Value) {
