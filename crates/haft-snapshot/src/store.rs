@@ -153,22 +153,12 @@ impl SnapshotStore {
     ///
     /// [`SnapshotStoreError::Busy`] if the store is in use.
     pub fn into_exclusive(self) -> Result<ExclusiveStore, SnapshotStoreError> {
-        let lock = self.lock_alone()?;
-        Ok(ExclusiveStore { store: self, _lock: lock })
-    }
-
-    /// Removes every object that no tree in `keep` needs, and temporaries of dead processes. `keep`
-    /// is called once the store is locked.
-    ///
-    /// # Errors
-    ///
-    /// The same as for [`SnapshotStore::into_exclusive`]; nothing was removed then.
-    pub fn prune(
-        &self,
-        keep: impl IntoIterator<Item = TreeId>,
-    ) -> Result<SnapshotPruneReport, SnapshotStoreError> {
-        let _lock = self.lock_alone()?;
-        self.prune_alone(keep)
+        let lock = self.lock_file()?;
+        match rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(ExclusiveStore { store: self, _lock: lock }),
+            Err(Errno::WOULDBLOCK) => Err(SnapshotStoreError::Busy),
+            Err(errno) => Err(SnapshotStoreError::io("lock itself")(errno)),
+        }
     }
 
     /// Makes all records survive a loss of power.
@@ -248,71 +238,6 @@ impl SnapshotStore {
         open_lock(&self.directory.join("lock"))
     }
 
-    fn lock_alone(&self) -> Result<File, SnapshotStoreError> {
-        let lock = self.lock_file()?;
-        match rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => Ok(lock),
-            Err(Errno::WOULDBLOCK) => Err(SnapshotStoreError::Busy),
-            Err(errno) => Err(SnapshotStoreError::io("lock itself")(errno)),
-        }
-    }
-
-    /// Prunes a store with exclusive access.
-    fn prune_alone(
-        &self,
-        keep: impl IntoIterator<Item = TreeId>,
-    ) -> Result<SnapshotPruneReport, SnapshotStoreError> {
-        let mut pruned = SnapshotPruneReport::default();
-        let mut needed = HashSet::new();
-        let mut pending: Vec<TreeId> = keep.into_iter().collect();
-        while let Some(tree) = pending.pop() {
-            if !needed.insert(tree.0) {
-                continue;
-            }
-            let read = match self.tree(tree) {
-                Ok(read) => read,
-                // Its contents can no longer be found. Pruning goes on with the other records.
-                Err(SnapshotStoreError::Lost { .. } | SnapshotStoreError::Corrupt { .. }) => {
-                    pruned.lost += 1;
-                    continue;
-                }
-                Err(err) => return Err(err),
-            };
-            for entry in read.entries() {
-                match &entry.node {
-                    TreeNode::File(file) => {
-                        needed.insert(file.content.0);
-                    }
-                    TreeNode::Directory { tree, .. } => pending.push(*tree),
-                    TreeNode::Link { .. } | TreeNode::LeftOut(_) => {}
-                }
-            }
-        }
-        let mut unneeded = Vec::new();
-        let listed = self.objects.visit(|id, bytes| {
-            if needed.contains(&id) {
-                pruned.kept += 1;
-                pruned.kept_bytes += bytes;
-            } else {
-                unneeded.push((id, bytes));
-            }
-        });
-        listed.map_err(SnapshotStoreError::io("remove objects"))?;
-        let removals = unneeded.into_iter().try_for_each(|(id, bytes)| {
-            fs::remove_file(self.objects.path(id))?;
-            pruned.removed += 1;
-            pruned.removed_bytes += bytes;
-            Ok(())
-        });
-        let swept = removals.and_then(|()| self.objects.remove_temporaries());
-        if pruned.removed > 0 {
-            // The caches refer to objects that are no longer stored.
-            self.forget_caches();
-        }
-        swept.map_err(SnapshotStoreError::io("remove objects"))?;
-        Ok(pruned)
-    }
-
     /// Removes the caches of file states, which only makes the next record slower.
     fn forget_caches(&self) {
         let Ok(roots) = fs::read_dir(self.directory.join("roots")) else { return };
@@ -333,7 +258,55 @@ impl ExclusiveStore {
         self,
         keep: impl IntoIterator<Item = TreeId>,
     ) -> Result<SnapshotPruneReport, SnapshotStoreError> {
-        self.store.prune_alone(keep)
+        let mut pruned = SnapshotPruneReport::default();
+        let mut needed = HashSet::new();
+        let mut pending: Vec<TreeId> = keep.into_iter().collect();
+        while let Some(tree) = pending.pop() {
+            if !needed.insert(tree.0) {
+                continue;
+            }
+            let read = match self.store.tree(tree) {
+                Ok(read) => read,
+                // Its contents can no longer be found. Pruning goes on with the other records.
+                Err(SnapshotStoreError::Lost { .. } | SnapshotStoreError::Corrupt { .. }) => {
+                    pruned.lost += 1;
+                    continue;
+                }
+                Err(err) => return Err(err),
+            };
+            for entry in read.entries() {
+                match &entry.node {
+                    TreeNode::File(file) => {
+                        needed.insert(file.content.0);
+                    }
+                    TreeNode::Directory { tree, .. } => pending.push(*tree),
+                    TreeNode::Link { .. } | TreeNode::LeftOut(_) => {}
+                }
+            }
+        }
+        let mut unneeded = Vec::new();
+        let listed = self.store.objects.visit(|id, bytes| {
+            if needed.contains(&id) {
+                pruned.kept += 1;
+                pruned.kept_bytes += bytes;
+            } else {
+                unneeded.push((id, bytes));
+            }
+        });
+        listed.map_err(SnapshotStoreError::io("remove objects"))?;
+        let removals = unneeded.into_iter().try_for_each(|(id, bytes)| {
+            fs::remove_file(self.store.objects.path(id))?;
+            pruned.removed += 1;
+            pruned.removed_bytes += bytes;
+            Ok(())
+        });
+        let swept = removals.and_then(|()| self.store.objects.remove_temporaries());
+        if pruned.removed > 0 {
+            // The caches refer to objects that are no longer stored.
+            self.store.forget_caches();
+        }
+        swept.map_err(SnapshotStoreError::io("remove objects"))?;
+        Ok(pruned)
     }
 }
 

@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 use haft_sandbox::Root;
 use haft_snapshot::{
     ChangeScope, OverwritePolicy, RecordOptions, RecordReport, RestoreError, RestoreReport,
-    SnapshotStore, TreeId,
+    SnapshotPruneReport, SnapshotStore, TreeId,
 };
 
 /// A workspace and a store beside it, both removed with this value.
@@ -61,6 +61,11 @@ impl Place {
 
     fn stored(&self) -> PathBuf {
         self.directory.path().join("store")
+    }
+
+    fn prune(&self, keep: impl IntoIterator<Item = TreeId>) -> SnapshotPruneReport {
+        let store = SnapshotStore::open(&self.stored()).unwrap();
+        store.into_exclusive().unwrap().prune_unneeded(keep).unwrap()
     }
 
     fn write(&self, path: impl AsRef<Path>, contents: impl AsRef<[u8]>) {
