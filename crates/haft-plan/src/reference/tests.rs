@@ -2,7 +2,7 @@ use expect_test::{Expect, expect};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::piece::InputTemplatePiece;
+use super::piece::{InputTemplateError, InputTemplatePiece};
 use super::*;
 use crate::limits::{INPUTS_DEPTH_MAX, PATH_SEGMENTS_MAX, RESOLVED_BYTES_MAX};
 use crate::node_id::NodeId;
