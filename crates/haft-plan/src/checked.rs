@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::limits::RETRIES_MAX;
 use crate::node_id::NodeId;
 use crate::plan::{OnFail, Plan};
-use crate::reference::InputTemplate;
+use crate::reference::{InputTemplate, ReferenceError};
 
 /// A valid plan: ids are places, edges lead to earlier nodes, inputs satisfy the tools' schemas.
 #[derive(Clone, Debug, PartialEq)]
@@ -76,6 +76,15 @@ impl CheckedNode {
     /// Returns the node's id.
     pub fn id(&self) -> NodeId {
         self.id
+    }
+
+    /// Returns the input of the call, made of the outputs of nodes that it depends on and the input of the plan.
+    pub fn resolve<'v>(
+        &self,
+        outputs: &dyn Fn(NodeId) -> Option<&'v Value>,
+        input: Option<&'v Value>,
+    ) -> Result<Value, ReferenceError> {
+        self.inputs.resolve(outputs, input)
     }
 
     /// Returns the contract of the tool that it calls.

@@ -107,7 +107,7 @@ pub(crate) async fn run(args: AgentArgs, cx: &CliContext) -> CommandResult {
     };
     let settings = cx.resolve_settings()?;
     let roots = compose::roots(&settings)?;
-    let view = SessionView::begin(setting_args.json)?;
+    let view = SessionView::begin(is_json)?;
     let asker = asker(&settings.project, view.screen(), args.headless);
     let models = named_models(args.model.choice(), &settings, &cx.host);
     let front = AgentFrontEnd {
@@ -190,7 +190,10 @@ impl AgentSessionSetup<'_> {
         let turns = turns.insert(runner);
         let Some(prompt) = prompt else {
             let history = self.cx.host.state().agent_history();
-            TerminalConversation::new(self.composed, chat, turns, history)?.run_loop().await?;
+            TerminalConversation::begin(self.composed, chat, turns, history)
+                .await?
+                .run_loop()
+                .await?;
             return Ok(AgentCommandEnd::ConversationOver);
         };
         let err = match turns.run_turns(&mut chat, prompt).await {
