@@ -1,5 +1,5 @@
-//! Reads all HTML pages of a directory for each line on standard input, and answers each with the nanoseconds that it took.
-//! What the pages say is written to files beside each other, once. It measures and judges nothing else.
+//! Reads all HTML pages of a directory for each line on standard input, and answers each line with the time in nanoseconds.
+//! It writes the content of the pages to files once, and measures nothing else.
 //!
 //! Arguments: DIRECTORY (of the pages), OUT (for the texts).
 

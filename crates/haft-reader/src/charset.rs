@@ -1,6 +1,5 @@
-//! The character set of a page: the mark at its beginning, what its server says, what it says of itself, and what it looks
-//! like, in this order. A claim that the bytes refute is passed over, since servers are often set to one character set for
-//! everything that they hold.
+//! Decodes a page. The sources of its character set, in this order: its byte order mark, its server, its own markup, and a
+//! guess from its bytes. A claim that the bytes refute is ignored, since many servers claim one character set for every page.
 
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252};
@@ -8,83 +7,23 @@ use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252};
 use crate::limits::DECLARATION_BYTES;
 use crate::page::{FetchedPage, PageKind};
 
-/// What is looked at to tell UTF-16 without a mark, in bytes.
+/// Beginning of a page that is searched for UTF-16 without a mark, in bytes.
 const UTF_16_LOOK_BYTES: usize = 512;
-/// Characters among which one that cannot be read is a slip and refutes no claim.
+/// Characters among which one unreadable character refutes no claim.
 const CHARS_PER_SLIP: usize = 2_000;
-
-/// What is said of a page's character set, most trusted first.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct DeclaredCharset {
-    header: Option<&'static Encoding>,
-    content: Option<&'static Encoding>,
-    /// The last part of the host's name, in lower case, which tells likely languages.
-    top_level: Option<TopLevelDomain>,
-}
 
 /// A page's text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DecodedText {
-    /// The text; what could not be read is U+FFFD.
-    pub text: String,
+pub(crate) struct DecodedText {
+    /// The text, with U+FFFD for each unreadable character.
+    pub(crate) text: String,
     /// The character set's name.
-    pub charset: &'static str,
+    pub(crate) charset: &'static str,
 }
 
-/// A short name, held in place.
-#[derive(Clone, Copy, Debug)]
-struct TopLevelDomain {
-    bytes: [u8; 16],
-    length: usize,
-}
-
-impl DeclaredCharset {
-    /// Returns what is said of a page that is HTML.
-    pub fn from_html(page: &FetchedPage<'_>) -> Self {
-        let head = page.bytes.get(..page.bytes.len().min(DECLARATION_BYTES)).unwrap_or_default();
-        Self { content: in_markup(head), ..Self::from_header(page) }
-    }
-
-    pub(crate) fn from_text(page: &FetchedPage<'_>, kind: PageKind) -> Self {
-        match kind {
-            PageKind::Xml => Self::from_html(page),
-            // Without a word about it, JSON is UTF-8.
-            PageKind::Json => Self { content: Some(UTF_8), ..Self::from_header(page) },
-            PageKind::Html
-            | PageKind::Text
-            | PageKind::Markdown
-            | PageKind::Pdf
-            | PageKind::Other => Self::from_header(page),
-        }
-    }
-
-    fn from_header(page: &FetchedPage<'_>) -> Self {
-        Self {
-            header: page.content_type.and_then(in_content_type),
-            content: None,
-            top_level: TopLevelDomain::of(page.url),
-        }
-    }
-}
-
-impl TopLevelDomain {
-    fn of(url: &str) -> Option<Self> {
-        let url = url::Url::parse(url).ok()?;
-        let name = url.domain()?.rsplit('.').next()?;
-        // The detector takes no others.
-        let is_plain = name.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-'));
-        let mut bytes = [0; 16];
-        bytes.get_mut(..name.len())?.copy_from_slice(name.as_bytes());
-        is_plain.then_some(Self { bytes, length: name.len() })
-    }
-
-    fn as_bytes(&self) -> &[u8] {
-        self.bytes.get(..self.length).unwrap_or_default()
-    }
-}
-
-/// Returns the text that the bytes are.
-pub fn decode(bytes: &[u8], declared: &DeclaredCharset) -> DecodedText {
+/// Returns the text of a page.
+pub(crate) fn decode(page: &FetchedPage<'_>, kind: PageKind) -> DecodedText {
+    let bytes = page.bytes;
     // A mark is part of the content, and nothing else looks like one.
     if let Some((encoding, length)) = Encoding::for_bom(bytes) {
         return decode_as(bytes.get(length..).unwrap_or_default(), encoding).0;
@@ -92,23 +31,61 @@ pub fn decode(bytes: &[u8], declared: &DeclaredCharset) -> DecodedText {
     if let Some(encoding) = looks_like_utf_16(bytes) {
         return decode_as(bytes, encoding).0;
     }
-    let claims = [declared.header, declared.content];
+    let from_server = page.content_type.and_then(|value| {
+        let mut parameters = value.split(';').skip(1).filter_map(|each| each.split_once('='));
+        let (_, label) =
+            parameters.find(|(name, _)| name.trim().eq_ignore_ascii_case("charset"))?;
+        Encoding::for_label(label.trim().trim_matches(['"', '\'']).as_bytes())
+    });
+    let from_page = match kind {
+        // Markup names its character set in the declaration of XML, or in a `meta` element.
+        PageKind::Html | PageKind::Xml => {
+            let head = bytes.get(..bytes.len().min(DECLARATION_BYTES)).unwrap_or_default();
+            // The declaration is readable as this character set, whichever one it names.
+            let text = WINDOWS_1252.decode_without_bom_handling(head).0.to_ascii_lowercase();
+            let xml = text.trim_start().strip_prefix("<?xml").and_then(|xml| xml.split_once("?>"));
+            let mut label = xml.and_then(|(declaration, _)| value_after(declaration, "encoding"));
+            let mut rest = text.as_str();
+            while label.is_none()
+                && let Some((before, after)) = rest.split_once("<meta")
+            {
+                // An element inside a comment does not count.
+                if before.rfind("<!--") <= before.rfind("-->") {
+                    let tag = after.split_once('>').map_or(after, |(tag, _)| tag);
+                    label = value_after(tag, "charset");
+                }
+                rest = after;
+            }
+            // A page that names UTF-16 in single bytes is not UTF-16.
+            let named = label.and_then(|label| Encoding::for_label(label.as_bytes()));
+            named.map(|named| if [UTF_16LE, UTF_16BE].contains(&named) { UTF_8 } else { named })
+        }
+        // JSON is UTF-8 by default.
+        PageKind::Json => Some(UTF_8),
+        PageKind::Text | PageKind::Markdown | PageKind::Pdf | PageKind::Other => None,
+    };
     let mut first = None;
-    for encoding in claims.into_iter().flatten() {
+    for encoding in [from_server, from_page].into_iter().flatten() {
         let (decoded, is_refuted) = decode_as(bytes, encoding);
         if !is_refuted {
             return decoded;
         }
         first.get_or_insert(decoded);
     }
-    let (guessed, is_refuted) = decode_as(bytes, guess(bytes, declared.top_level.as_ref()));
-    match first {
-        Some(claimed) if is_refuted => claimed,
-        _ => guessed,
-    }
+    // The host's top-level domain hints at languages. The detector accepts only these characters in it.
+    let url = url::Url::parse(page.url).ok();
+    let top_level = url
+        .as_ref()
+        .and_then(|url| url.domain()?.rsplit('.').next())
+        .filter(|name| name.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-')));
+    let mut detector = EncodingDetector::new(Iso2022JpDetection::Allow);
+    detector.feed(bytes, true);
+    let guess = detector.guess(top_level.map(str::as_bytes), Utf8Detection::Allow);
+    let (guessed, is_refuted) = decode_as(bytes, guess);
+    first.filter(|_| is_refuted).unwrap_or(guessed)
 }
 
-/// Reads bytes as written in this character set, and says whether they refute that they are.
+/// Reads bytes as text in one character set. Also returns whether the bytes refute that character set.
 fn decode_as(bytes: &[u8], encoding: &'static Encoding) -> (DecodedText, bool) {
     let (text, has_slips) = encoding.decode_without_bom_handling(bytes);
     let decoded = DecodedText { text: text.into_owned(), charset: encoding.name() };
@@ -117,16 +94,10 @@ fn decode_as(bytes: &[u8], encoding: &'static Encoding) -> (DecodedText, bool) {
         // One may be the end of a page that was cut.
         slips > 1 + decoded.text.len() / CHARS_PER_SLIP
     } else {
-        // Nothing in it can be wrong, but whole text does not become sequences of UTF-8 by chance.
+        // Every byte is valid in a single-byte set, but whole text does not become sequences of UTF-8 by chance.
         encoding.is_single_byte() && !bytes.is_ascii() && std::str::from_utf8(bytes).is_ok()
     };
     (decoded, is_refuted)
-}
-
-fn guess(bytes: &[u8], top_level: Option<&TopLevelDomain>) -> &'static Encoding {
-    let mut detector = EncodingDetector::new(Iso2022JpDetection::Allow);
-    detector.feed(bytes, true);
-    detector.guess(top_level.map(TopLevelDomain::as_bytes), Utf8Detection::Allow)
 }
 
 /// Returns which UTF-16 these bytes are, if they are mostly characters of Latin markup or text without a mark.
@@ -144,48 +115,8 @@ pub(crate) fn looks_like_utf_16(bytes: &[u8]) -> Option<&'static Encoding> {
     }
 }
 
-/// Returns the character set that a `Content-Type` names.
-fn in_content_type(value: &str) -> Option<&'static Encoding> {
-    let parameters = value.split(';').skip(1);
-    let mut named = parameters.filter_map(|parameter| {
-        let (name, value) = parameter.split_once('=')?;
-        name.trim().eq_ignore_ascii_case("charset").then_some(value)
-    });
-    let label = named.next()?.trim().trim_matches(['"', '\'']);
-    Encoding::for_label(label.as_bytes())
-}
-
-/// Returns the character set that markup names for itself: in a `meta` element, or in the declaration of XML.
-fn in_markup(head: &[u8]) -> Option<&'static Encoding> {
-    // Whatever the character set, the declaration is readable as this one.
-    let text = WINDOWS_1252.decode_without_bom_handling(head).0.to_ascii_lowercase();
-    let label = in_declaration(&text).or_else(|| in_meta(&text))?;
-    let encoding = Encoding::for_label(label.as_bytes())?;
-    // A page that says so in single bytes is neither of them.
-    Some(if encoding == UTF_16LE || encoding == UTF_16BE { UTF_8 } else { encoding })
-}
-
-fn in_declaration(text: &str) -> Option<String> {
-    let declaration = text.trim_start().strip_prefix("<?xml")?.split_once("?>")?.0;
-    value_after(declaration, "encoding")
-}
-
-fn in_meta(text: &str) -> Option<String> {
-    let mut rest = text;
-    while let Some((before, after)) = rest.split_once("<meta") {
-        // One that was taken back by a comment does not count.
-        let is_comment = before.rfind("<!--") > before.rfind("-->");
-        let tag = after.split_once('>').map_or(after, |(tag, _)| tag);
-        if !is_comment && let Some(label) = value_after(tag, "charset") {
-            return Some(label);
-        }
-        rest = after;
-    }
-    None
-}
-
 /// Returns the value after `name=`, with or without quotes.
-fn value_after(text: &str, name: &str) -> Option<String> {
+fn value_after<'t>(text: &'t str, name: &str) -> Option<&'t str> {
     let mut rest = text;
     while let Some((_, after)) = rest.split_once(name) {
         rest = after;
@@ -194,8 +125,7 @@ fn value_after(text: &str, name: &str) -> Option<String> {
         let end = value.find(|character: char| {
             character.is_ascii_whitespace() || matches!(character, '"' | '\'' | ';' | '>' | '/')
         });
-        let value = value.get(..end.unwrap_or(value.len()))?;
-        return (!value.is_empty()).then(|| value.to_owned());
+        return value.get(..end.unwrap_or(value.len())).filter(|value| !value.is_empty());
     }
     None
 }

@@ -1,8 +1,7 @@
-//! What a file that is no text is, in a few words: its format, and how large it is to look at. Its content is not looked
-//! into any further.
+//! Describes a file that is not text: its format, and the width and height of an image. The rest of its content is not read.
 
-/// Formats by what they begin with.
-const FORMATS: &[(&[u8], &str)] = &[
+/// File formats and the bytes that they begin with.
+pub(crate) const FORMATS: &[(&[u8], &str)] = &[
     (b"PK\x03\x04", "ZIP archive, or a document packed as one"),
     (b"\x1f\x8b\x08", "gzip file"),
     (b"\x28\xb5\x2f\xfd", "Zstandard file"),
@@ -21,48 +20,33 @@ const FORMATS: &[(&[u8], &str)] = &[
     (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "document of an older Microsoft Office"),
 ];
 
-/// Returns what the bytes are, if that can be told.
+/// Returns the description of a file, if its format is known.
 pub(crate) fn describe(bytes: &[u8]) -> Option<String> {
-    if let Some((format, (width, height))) = image(bytes) {
-        return Some(format!("{format} image, {width} x {height}"));
-    }
-    if bytes.get(4..8) == Some(b"ftyp") {
+    let (format, width, height) = if bytes.starts_with(b"\x89PNG\r\n\x1a\n") {
+        ("PNG", big(bytes.get(16..20)?), big(bytes.get(20..24)?))
+    } else if bytes.starts_with(b"GIF8") {
+        ("GIF", little(bytes.get(6..8)?), little(bytes.get(8..10)?))
+    } else if bytes.starts_with(b"\xff\xd8\xff") {
+        let mut rest = bytes.get(2..)?;
+        loop {
+            let [0xff, marker, after @ ..] = rest else { return None };
+            // The segment of the frame holds its size. Tables share the range of its markers and have these three numbers.
+            if matches!(marker, 0xc0..=0xcf) && !matches!(marker, 0xc4 | 0xc8 | 0xcc) {
+                break ("JPEG", big(after.get(5..7)?), big(after.get(3..5)?));
+            }
+            let length = usize::try_from(big(after.get(..2)?)).ok()?;
+            rest = after.get(length.max(2)..)?;
+        }
+    } else if bytes.starts_with(b"RIFF") && bytes.get(8..16) == Some(b"WEBPVP8X") {
+        ("WebP", little(bytes.get(24..27)?) + 1, little(bytes.get(27..30)?) + 1)
+    } else if bytes.get(4..8) == Some(b"ftyp") {
         let is_image = matches!(bytes.get(8..12), Some(b"avif" | b"heic" | b"mif1"));
         return Some(if is_image { "AVIF or HEIF image" } else { "MP4 video or audio" }.to_owned());
-    }
-    let found = FORMATS.iter().find(|(magic, _)| bytes.starts_with(magic));
-    found.map(|(_, name)| (*name).to_owned())
-}
-
-/// Returns the format of an image, and its width and height.
-fn image(bytes: &[u8]) -> Option<(&'static str, (u32, u32))> {
-    if bytes.starts_with(b"\x89PNG\r\n\x1a\n") {
-        return Some(("PNG", (big(bytes.get(16..20)?), big(bytes.get(20..24)?))));
-    }
-    if bytes.starts_with(b"GIF8") {
-        return Some(("GIF", (little(bytes.get(6..8)?), little(bytes.get(8..10)?))));
-    }
-    if bytes.starts_with(b"\xff\xd8\xff") {
-        return Some(("JPEG", jpeg_size(bytes)?));
-    }
-    if bytes.starts_with(b"RIFF") && bytes.get(8..16) == Some(b"WEBPVP8X") {
-        return Some(("WebP", (little(bytes.get(24..27)?) + 1, little(bytes.get(27..30)?) + 1)));
-    }
-    None
-}
-
-/// Walks the segments to the one that tells the size of the frame.
-fn jpeg_size(bytes: &[u8]) -> Option<(u32, u32)> {
-    let mut rest = bytes.get(2..)?;
-    loop {
-        let [0xff, marker, after @ ..] = rest else { return None };
-        let length = usize::try_from(big(after.get(..2)?)).ok()?;
-        // Tables, which share the range of the markers of frames, have these three numbers.
-        if matches!(marker, 0xc0..=0xcf) && !matches!(marker, 0xc4 | 0xc8 | 0xcc) {
-            return Some((big(after.get(5..7)?), big(after.get(3..5)?)));
-        }
-        rest = after.get(length.max(2)..)?;
-    }
+    } else {
+        let (_, format) = FORMATS.iter().find(|(magic, _)| bytes.starts_with(magic))?;
+        return Some((*format).to_owned());
+    };
+    Some(format!("{format} image, {width} x {height}"))
 }
 
 fn big(bytes: &[u8]) -> u32 {

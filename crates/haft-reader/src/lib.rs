@@ -1,13 +1,12 @@
-//! What a page says: its bytes, the type that its server names and its address go in; a title and text that a model reads
-//! come out. HTML becomes Markdown of its main content, PDF becomes text, other text is decoded and left as it is, and
-//! whatever is no text is described.
+//! Converts a page to a title and a text that a model reads. The input is the page's bytes, its `Content-Type` and its URL.
+//! HTML becomes Markdown of its main content, PDF becomes text, other text is only decoded, and any other file is described.
 //!
-//! Everything here is a pure function of its input: nothing is fetched, no file is read, no clock is looked at. Pages are
-//! written by strangers, and the libraries that take them apart are large. So [`read_page`] belongs into a process of its own
-//! that may do nothing else, and [`serve`] is what such a process runs.
+//! Everything here is a pure function of its input: it fetches nothing, reads no file and no clock. Strangers write pages,
+//! and the libraries that parse pages are large. Run [`read_page`] in a separate process without permissions, with
+//! [`serve`].
 #![deny(missing_docs)]
 
-pub mod charset;
+mod charset;
 mod describe;
 mod html;
 pub mod limits;

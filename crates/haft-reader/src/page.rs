@@ -1,32 +1,32 @@
-//! A page as it comes and what is found in it, as everything here speaks of them. Nothing is found out here.
+//! The types of a fetched page and of its content.
 
 /// A page as it was fetched.
 #[derive(Clone, Copy, Debug)]
 pub struct FetchedPage<'a> {
     /// Its content.
     pub bytes: &'a [u8],
-    /// What its server says that it is: the value of `Content-Type`.
+    /// The `Content-Type` header of the server.
     pub content_type: Option<&'a str>,
-    /// Where it lies, after all redirects. Links are relative to it.
+    /// Its URL after all redirects. Links are relative to it.
     pub url: &'a str,
 }
 
-/// What a page says.
+/// The content of a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PageContent {
-    /// What the page is.
+    /// The kind of page.
     pub kind: PageKind,
     /// Its title, on one line.
     pub title: Option<String>,
-    /// What it says: Markdown, if the page is HTML. None, if it is no text.
+    /// Its text, as Markdown if the page is HTML. `None` if the page is not text.
     pub text: Option<String>,
-    /// The character set that it was written in.
+    /// The page's character set.
     pub charset: Option<&'static str>,
-    /// What a reader of the text should know of how it came about.
+    /// A remark on the text, for its reader.
     pub note: Option<String>,
 }
 
-/// What a page is.
+/// The kind of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PageKind {
     /// HTML, whose text is Markdown.
@@ -60,7 +60,7 @@ impl PageKind {
     }
 }
 
-/// Returns whether a character says nothing and does harm on a terminal.
+/// Returns whether a character is a control character that could harm a terminal.
 pub(crate) fn is_control(character: char) -> bool {
     character.is_control() && !matches!(character, '\n' | '\t' | '\r')
 }

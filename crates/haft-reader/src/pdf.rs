@@ -1,6 +1,5 @@
-//! PDFs as text: the glyphs of each page in the order in which they are drawn, put into words and lines by where they
-//! stand. Pictures, and text that is one, are not read; neither is the order of columns known, if they are drawn
-//! otherwise than they are read.
+//! Converts PDFs to text: the glyphs of each page in drawing order, joined to words and lines by their positions. Pictures
+//! are not read. Columns come in the order in which they are drawn.
 
 mod lines;
 
@@ -35,10 +34,10 @@ pub(crate) struct PdfText {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum PdfReadError {
-    /// It asks for a password.
+    /// It needs a password.
     #[error("it is encrypted with a password")]
     Encrypted,
-    /// It is none, or damaged.
+    /// It is damaged, or not a PDF.
     #[error("it is damaged, or no PDF")]
     Damaged,
 }
@@ -63,16 +62,24 @@ pub(crate) fn read_pdf(bytes: &[u8]) -> Result<PdfText, PdfReadError> {
         }
     }
     let note = reader.note(pages.len());
-    let title = pdf.metadata().title.as_deref().map(decode_title);
+    // A title is UTF-16 or UTF-8 with a mark, or a character set that is nearly windows-1252.
+    let title = pdf.metadata().title.as_deref().map(|title| {
+        let decoded = match title {
+            [0xfe, 0xff, rest @ ..] => UTF_16BE.decode_without_bom_handling(rest).0,
+            [0xef, 0xbb, 0xbf, rest @ ..] => UTF_8.decode_without_bom_handling(rest).0,
+            _ => WINDOWS_1252.decode_without_bom_handling(title).0,
+        };
+        decoded.into_owned()
+    });
     Ok(PdfText { title, text: reader.lines.into_text(), note })
 }
 
-/// Takes the glyphs of pages.
+/// Collects the glyphs of pages.
 #[derive(Default)]
 struct GlyphCollector {
     lines: PdfLines,
     known: usize,
-    /// Glyphs of which no character is known.
+    /// Glyphs without a known character.
     unknown: usize,
 }
 
@@ -129,7 +136,7 @@ impl<'a> Device<'a> for GlyphCollector {
     fn push_transparency_group(&mut self, _: f32, _: Option<SoftMask<'a>>, _: BlendMode) {}
 
     fn draw_glyph_run(&mut self, run: &GlyphRun<'_, 'a>, props: DrawProps<'a>, mode: &DrawMode) {
-        // What is filled and outlined is drawn twice, first filled. Invisible text lies over the picture of a scan.
+        // Text that is filled and outlined is drawn twice, first filled. Invisible text lies over the picture of a scan.
         match mode {
             DrawMode::Fill(_) | DrawMode::FillAndStroke(..) | DrawMode::Invisible => {}
             DrawMode::Stroke(_) => return,
@@ -147,16 +154,6 @@ impl<'a> Device<'a> for GlyphCollector {
     fn pop_clip(&mut self) {}
 
     fn pop_transparency_group(&mut self) {}
-}
-
-/// Returns the title, which is in UTF-16 or UTF-8 with a mark, or in a set that is nearly Windows' own.
-fn decode_title(title: &[u8]) -> String {
-    let decoded = match title {
-        [0xfe, 0xff, rest @ ..] => UTF_16BE.decode_without_bom_handling(rest).0,
-        [0xef, 0xbb, 0xbf, rest @ ..] => UTF_8.decode_without_bom_handling(rest).0,
-        _ => WINDOWS_1252.decode_without_bom_handling(title).0,
-    };
-    decoded.into_owned()
 }
 
 #[cfg(test)]

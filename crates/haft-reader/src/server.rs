@@ -1,10 +1,9 @@
-//! The process that reads pages: requests come in on one side, answers go out on the other, one after the other. A request
-//! is a line of JSON and the bytes of the page; an answer is a line of JSON.
+//! The process that reads pages. It answers requests in order. A request is a line of JSON and the bytes of the page; an
+//! answer is a line of JSON.
 //!
-//! It is started with nothing that it could do harm with, and killed by whoever started it when a page takes too long or
-//! too much. A page that makes a library panic is answered with an error; one that overflows the stack ends the process.
+//! The process has no permissions, and its parent kills it if a page takes too much time or memory. If a page makes a
+//! library panic, the answer is an error. If a page overflows the stack, the process ends.
 
-use std::any::Any;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -12,25 +11,25 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::limits::{PAGE_BYTES_MAX, REQUEST_BYTES_MAX, STACK_BYTES, TEXT_BYTES_MAX};
-use crate::page::{FetchedPage, PageContent};
+use crate::page::FetchedPage;
 use crate::read::read_page;
 
-/// Why the process cannot go on.
+/// Why the process cannot continue.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ReaderServeError {
     /// The channel broke.
     #[error("the channel broke: {0}")]
     Channel(#[from] io::Error),
-    /// What came was no request.
+    /// The line was not a request.
     #[error("expected a request of one line of JSON, found something else: {0}")]
     NotARequest(String),
-    /// A bound was exceeded, so that what follows is not the beginning of a request.
+    /// A limit was exceeded, so the bytes that follow do not begin a request.
     #[error("a request has more than {most} bytes of {what}")]
     TooLong {
-        /// Of what it has more.
+        /// The part that is too long.
         what: &'static str,
-        /// How much it may have.
+        /// The limit in bytes.
         most: usize,
     },
     /// The thread that reads pages ended.
@@ -46,105 +45,92 @@ struct PageRequest {
     content_type: Option<String>,
     #[serde(default)]
     url: String,
-    /// How much text is wanted.
+    /// Most text of the answer, in bytes.
     #[serde(default = "text_bytes_default")]
     text_bytes_max: usize,
 }
 
 #[derive(Serialize)]
 #[serde(untagged)]
-enum PageReply<'a> {
+enum PageReply {
     Page {
         kind: &'static str,
-        title: Option<&'a str>,
-        text: Option<&'a str>,
+        title: Option<String>,
+        text: Option<String>,
         charset: Option<&'static str>,
-        note: Option<&'a str>,
+        note: Option<String>,
         truncated: bool,
     },
     Failed {
-        error: &'a str,
+        error: String,
     },
 }
 
-/// Answers requests until there are no more.
-pub fn serve(input: impl Read + Send, output: impl Write + Send) -> Result<(), ReaderServeError> {
+/// Answers requests until the input ends.
+pub fn serve(
+    input: impl Read + Send,
+    mut output: impl Write + Send,
+) -> Result<(), ReaderServeError> {
     std::thread::scope(|scope| {
+        // Reading a page needs a large stack.
         let reader = std::thread::Builder::new().stack_size(STACK_BYTES);
-        let reader = reader.spawn_scoped(scope, || serve_on_this_thread(input, output))?;
+        let reader = reader.spawn_scoped(scope, move || -> Result<(), ReaderServeError> {
+            let mut input = BufReader::new(input);
+            let line_bytes_max = u64::try_from(REQUEST_BYTES_MAX).unwrap_or(u64::MAX);
+            loop {
+                let mut line = Vec::new();
+                if input.by_ref().take(line_bytes_max).read_until(b'\n', &mut line)? == 0 {
+                    return Ok(());
+                }
+                if !line.ends_with(b"\n") && line.len() >= REQUEST_BYTES_MAX {
+                    return Err(ReaderServeError::TooLong {
+                        what: "its line",
+                        most: REQUEST_BYTES_MAX,
+                    });
+                }
+                let request: PageRequest = serde_json::from_slice(&line)
+                    .map_err(|err| ReaderServeError::NotARequest(err.to_string()))?;
+                if request.bytes > PAGE_BYTES_MAX {
+                    return Err(ReaderServeError::TooLong { what: "page", most: PAGE_BYTES_MAX });
+                }
+                let mut bytes = vec![0; request.bytes];
+                input.read_exact(&mut bytes)?;
+                let content_type = request.content_type.as_deref();
+                let page = FetchedPage { bytes: &bytes, content_type, url: &request.url };
+                // The call changes nothing that outlives it.
+                let reply = match catch_unwind(AssertUnwindSafe(|| read_page(&page))) {
+                    Ok(Ok(content)) => {
+                        let (mut text, mut truncated) = (content.text, false);
+                        if let Some(text) = &mut text {
+                            let bytes_max = request.text_bytes_max.min(TEXT_BYTES_MAX);
+                            truncated = text.len() > bytes_max;
+                            text.truncate(text.floor_char_boundary(bytes_max));
+                        }
+                        PageReply::Page {
+                            kind: content.kind.as_str(),
+                            title: content.title,
+                            text,
+                            charset: content.charset,
+                            note: content.note,
+                            truncated,
+                        }
+                    }
+                    Ok(Err(err)) => PageReply::Failed { error: err.to_string() },
+                    Err(panic) => {
+                        let text = panic.downcast_ref::<String>().map(String::as_str);
+                        let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+                        let text = text.unwrap_or("a library gave up on it");
+                        PageReply::Failed { error: format!("the page could not be read: {text}") }
+                    }
+                };
+                let mut line = serde_json::to_string(&reply).expect("the keys of a reply are text");
+                line.push('\n');
+                output.write_all(line.as_bytes())?;
+                output.flush()?;
+            }
+        })?;
         reader.join().unwrap_or(Err(ReaderServeError::Thread))
     })
-}
-
-fn serve_on_this_thread(input: impl Read, mut output: impl Write) -> Result<(), ReaderServeError> {
-    let mut input = BufReader::new(input);
-    while let Some(request) = next_request(&mut input)? {
-        if request.bytes > PAGE_BYTES_MAX {
-            return Err(ReaderServeError::TooLong { what: "page", most: PAGE_BYTES_MAX });
-        }
-        let mut bytes = vec![0; request.bytes];
-        input.read_exact(&mut bytes)?;
-        let mut line = reply(&request, &bytes);
-        line.push('\n');
-        output.write_all(line.as_bytes())?;
-        output.flush()?;
-    }
-    Ok(())
-}
-
-fn next_request(input: &mut impl BufRead) -> Result<Option<PageRequest>, ReaderServeError> {
-    let mut line = Vec::new();
-    let most = u64::try_from(REQUEST_BYTES_MAX).unwrap_or(u64::MAX);
-    if input.take(most).read_until(b'\n', &mut line)? == 0 {
-        return Ok(None);
-    }
-    if !line.ends_with(b"\n") && line.len() >= REQUEST_BYTES_MAX {
-        return Err(ReaderServeError::TooLong { what: "its line", most: REQUEST_BYTES_MAX });
-    }
-    let request = serde_json::from_slice(&line);
-    request.map(Some).map_err(|err| ReaderServeError::NotARequest(err.to_string()))
-}
-
-fn reply(request: &PageRequest, bytes: &[u8]) -> String {
-    let page =
-        FetchedPage { bytes, content_type: request.content_type.as_deref(), url: &request.url };
-    // Nothing that is changed outlives the call.
-    let read = catch_unwind(AssertUnwindSafe(|| read_page(&page)));
-    match read {
-        Ok(Ok(extracted)) => content_reply(&extracted, request.text_bytes_max.min(TEXT_BYTES_MAX)),
-        Ok(Err(err)) => error_reply(&err.to_string()),
-        Err(panic) => {
-            error_reply(&format!("the page could not be read: {}", panic_message(&*panic)))
-        }
-    }
-}
-
-fn content_reply(extracted: &PageContent, text_bytes_max: usize) -> String {
-    let whole = extracted.text.as_deref();
-    let text =
-        whole.map(|text| text.get(..text.floor_char_boundary(text_bytes_max)).unwrap_or_default());
-    let answer = PageReply::Page {
-        kind: extracted.kind.as_str(),
-        title: extracted.title.as_deref(),
-        text,
-        charset: extracted.charset,
-        note: extracted.note.as_deref(),
-        truncated: text.map(str::len) != whole.map(str::len),
-    };
-    to_line(&answer)
-}
-
-fn error_reply(error: &str) -> String {
-    to_line(&PageReply::Failed { error })
-}
-
-fn to_line(answer: &PageReply<'_>) -> String {
-    serde_json::to_string(answer).expect("an answer has text for keys, and so is JSON")
-}
-
-fn panic_message(panic: &(dyn Any + Send)) -> &str {
-    let text = panic.downcast_ref::<String>().map(String::as_str);
-    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a library gave up on it")
 }
 
 fn text_bytes_default() -> usize {

@@ -3,7 +3,7 @@ use super::*;
 #[track_caller]
 fn check(content_type: Option<&str>, url: &str, bytes: &[u8], expect: (&str, &str)) {
     let page = FetchedPage { bytes, content_type, url };
-    let decoded = decode(bytes, &DeclaredCharset::from_html(&page));
+    let decoded = decode(&page, PageKind::Html);
     assert_eq!((decoded.charset, &*decoded.text), expect);
 }
 

@@ -1,5 +1,5 @@
-//! Takes out of a document what a person who looks at the page does not see: scripts, what elements themselves say is
-//! hidden, what is there for other than eyes, and the numbers beside lines of code.
+//! Removes the elements that a person does not see: scripts, elements with attributes that hide them, text for screen
+//! readers only, and the numbers beside lines of code.
 
 use dom_query::{Document, NodeRef};
 
@@ -9,7 +9,7 @@ const IGNORED_SELECTORS: &[&str] = &[
     "audio", "video", "svg", "input", "select", "textarea", "datalist", "link", "frame",
     "frameset",
 ];
-/// Classes of what is there for other than eyes, of numbers beside lines of code, and of what serves to change a page.
+/// Classes of text for screen readers only, of numbers beside lines of code, and of links to edit a page.
 const HIDDEN_CLASSES: &[&str] = &[
     "sr-only",
     "visually-hidden",
@@ -25,80 +25,64 @@ const HIDDEN_CLASSES: &[&str] = &[
     "noprint",
     "printfooter",
 ];
-/// Distance beyond which nothing is on a screen, in pixels.
+/// Distance to the left or top at which an element is off the screen, in pixels.
 const OFF_SCREEN_PX: f64 = 999.0;
 
-/// Removes what is not seen.
+/// Removes the hidden elements.
 pub(super) fn remove_hidden(document: &Document) {
     let root = document.root();
-    let unseen: Vec<NodeRef<'_>> = root.descendants_it().filter(is_hidden).collect();
-    for node in unseen {
+    let mut hidden: Vec<NodeRef<'_>> = Vec::new();
+    for node in root.descendants_it() {
+        if node.is_comment() {
+            hidden.push(node);
+            continue;
+        }
+        let Some(name) = node.node_name() else { continue };
+        let is_named = |attribute: &str, value: &str| {
+            node.attr(attribute).is_some_and(|found| found.trim().eq_ignore_ascii_case(value))
+        };
+        // The main content's title and author may come from a script of data.
+        let is_data = &*name == "script" && is_named("type", "application/ld+json");
+        if is_data || matches!(&*name, "html" | "body" | "head") {
+            continue;
+        }
+        let class = node.class();
+        let classes = class.as_deref().unwrap_or_default();
+        // Browsers show the picture of a formula where the formula itself is hidden.
+        let is_fallback = classes.contains("fallback-image");
+        let style = node.attr("style").unwrap_or_default().to_ascii_lowercase();
+        let mut declarations = style.split(';').filter_map(|each| each.split_once(':'));
+        let is_hidden = IGNORED_SELECTORS.contains(&&*name)
+            // A search in the browser shows `until-found` elements.
+            || (node.has_attr("hidden") && !is_named("hidden", "until-found"))
+            || (is_named("aria-hidden", "true") && !is_fallback)
+            || (&*name == "dialog" && !node.has_attr("open"))
+            || classes.split_ascii_whitespace().any(|class| HIDDEN_CLASSES.contains(&class))
+            || declarations.any(|(property, value)| {
+                let value = value.replace("!important", "");
+                let value = value.trim();
+                match property.trim() {
+                    "display" => value == "none",
+                    "visibility" => value == "hidden" || value == "collapse",
+                    "opacity" | "font-size" | "max-height" | "max-width" => {
+                        number(value) == Some(0.0)
+                    }
+                    "text-indent" | "left" | "top" | "right" | "margin-left" | "margin-top" => {
+                        value.ends_with("px")
+                            && number(value).is_some_and(|px| px <= -OFF_SCREEN_PX)
+                    }
+                    "clip" => value.replace(' ', "").starts_with("rect(0"),
+                    "clip-path" => value.replace(' ', "").starts_with("inset(100%"),
+                    _ => false,
+                }
+            });
+        if is_hidden {
+            hidden.push(node);
+        }
+    }
+    for node in hidden {
         node.remove_from_parent();
     }
-}
-
-fn is_hidden(node: &NodeRef<'_>) -> bool {
-    if node.is_comment() {
-        return true;
-    }
-    let Some(name) = node.node_name() else { return false };
-    if &*name == "script" && is_data_about_the_page(node) {
-        return false;
-    }
-    let is_root = matches!(&*name, "html" | "body" | "head");
-    !is_root
-        && (IGNORED_SELECTORS.contains(&&*name)
-            || has_hiding_attribute(node, &name)
-            || has_hidden_class(node))
-}
-
-/// Returns whether a script is none but says title and author, for those who look for them.
-fn is_data_about_the_page(script: &NodeRef<'_>) -> bool {
-    script.attr("type").is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/ld+json"))
-}
-
-fn has_hiding_attribute(node: &NodeRef<'_>, name: &str) -> bool {
-    let is_named = |attribute: &str, value: &str| {
-        node.attr(attribute).is_some_and(|found| found.trim().eq_ignore_ascii_case(value))
-    };
-    // What is hidden until it is found is there to be found.
-    let is_hidden = node.has_attr("hidden") && !is_named("hidden", "until-found");
-    is_hidden
-        || (is_named("aria-hidden", "true") && !is_fallback(node))
-        || (name == "dialog" && !node.has_attr("open"))
-        || node.attr("style").is_some_and(|style| style_hides(&style))
-}
-
-/// Returns whether this is the picture of a formula, which is seen where the formula itself is not.
-fn is_fallback(node: &NodeRef<'_>) -> bool {
-    node.class().is_some_and(|classes| classes.contains("fallback-image"))
-}
-
-fn has_hidden_class(node: &NodeRef<'_>) -> bool {
-    let Some(classes) = node.class() else { return false };
-    classes.split_ascii_whitespace().any(|class| HIDDEN_CLASSES.contains(&class))
-}
-
-/// Returns whether declarations of style hide the element that has them.
-fn style_hides(style: &str) -> bool {
-    let style = style.to_ascii_lowercase();
-    let declarations = style.split(';').filter_map(|declaration| declaration.split_once(':'));
-    declarations.map(|(name, value)| (name.trim(), value.replace("!important", ""))).any(
-        |(name, value)| {
-            let value = value.trim();
-            match name {
-                "display" => value == "none",
-                "visibility" => value == "hidden" || value == "collapse",
-                "opacity" | "font-size" | "max-height" | "max-width" => number(value) == Some(0.0),
-                "text-indent" | "left" | "top" | "right" | "margin-left" | "margin-top" => {
-                    value.ends_with("px") && number(value).is_some_and(|px| px <= -OFF_SCREEN_PX)
-                }
-                "clip" => value.replace(' ', "").starts_with("rect(0"),
-                "clip-path" => value.replace(' ', "").starts_with("inset(100%"),
-                _ => false,
-            }
-        },
-    )
 }
 
 /// Returns the number that a value begins with.
@@ -110,6 +94,13 @@ fn number(value: &str) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Returns whether an element with this style is removed.
+    fn style_hides(style: &str) -> bool {
+        let document = Document::from(format!("<p style=\"{style}\">text"));
+        remove_hidden(&document);
+        !document.select("p").exists()
+    }
 
     #[test]
     fn style_hides_in_many_ways() {

@@ -1,5 +1,4 @@
-//! The last touch to Markdown: escapes that nothing needs are taken back, invisible characters and spare empty lines go.
-//! Code stays as it is.
+//! Cleans up Markdown: removes needless escapes, invisible characters and repeated empty lines. Code does not change.
 
 use haft_contract::is_invisible;
 
@@ -11,7 +10,12 @@ pub(super) fn clean_markdown(markdown: &str) -> String {
     let mut fence: Option<String> = None;
     let mut is_after_empty = true;
     for line in markdown.lines() {
-        let marks = fence_of(line);
+        // Three backquotes or more open a fence. A span of code that begins a line ends on the same line.
+        let content = line.trim_start();
+        let rest = content.trim_start_matches('`');
+        let length = content.len() - rest.len();
+        let is_fence = length >= 3 && !rest.contains('`');
+        let marks = content.get(..length).filter(|_| is_fence).unwrap_or_default();
         if let Some(open) = &fence {
             tidied.extend(line.chars().filter(|character| !is_control(*character)));
             tidied.push('\n');
@@ -21,7 +25,18 @@ pub(super) fn clean_markdown(markdown: &str) -> String {
             is_after_empty = false;
             continue;
         }
-        let text = with_plain_addresses(&without_spare_escapes(line)).replace("  <br>", "<br>");
+        let unescaped = without_spare_escapes(line);
+        let mut text = String::with_capacity(unescaped.len());
+        let mut rest = unescaped.as_str();
+        // The addresses of links are copied unchanged, so they need no references to `&`.
+        while let Some((before, after)) = rest.split_once("](") {
+            let end = after.find([')', ' ']).unwrap_or(after.len());
+            let (address, others) = after.split_at(end);
+            text.extend([before, "](", &address.replace("&amp;", "&")]);
+            rest = others;
+        }
+        text.push_str(rest);
+        let text = text.replace("  <br>", "<br>");
         // Two spaces at the end break the line.
         let text = if text.ends_with("  ") {
             format!("{}  ", text.trim_end())
@@ -43,38 +58,12 @@ pub(super) fn clean_markdown(markdown: &str) -> String {
     tidied
 }
 
-/// Returns the run of backquotes that fences code, if a line begins with one.
-fn fence_of(line: &str) -> &str {
-    let line = line.trim_start();
-    let length = line.len() - line.trim_start_matches('`').len();
-    // A span of code that begins a line has its end on it.
-    let marks = line.get(..length).unwrap_or_default();
-    let rest = line.get(length..).unwrap_or_default();
-    if length >= 3 && !rest.contains('`') { marks } else { "" }
-}
-
-/// Takes back references to `&` in the addresses of links, which are copied as they stand.
-fn with_plain_addresses(line: &str) -> String {
-    let mut text = String::with_capacity(line.len());
-    let mut rest = line;
-    while let Some((before, after)) = rest.split_once("](") {
-        text.push_str(before);
-        text.push_str("](");
-        let end = after.find([')', ' ']).unwrap_or(after.len());
-        let (address, others) = after.split_at(end);
-        text.push_str(&address.replace("&amp;", "&"));
-        rest = others;
-    }
-    text.push_str(rest);
-    text
-}
-
-/// Takes back escapes of underscores within words, which mean nothing there and make names hard to find.
+/// Removes escapes of underscores within words, where an underscore needs none and an escape hides the name from a search.
 fn without_spare_escapes(line: &str) -> String {
     let mut text = String::with_capacity(line.len());
     let mut characters = line.chars().filter(|character| !is_invisible(*character)).peekable();
     let mut ticks = 0;
-    // How many backquotes the span of code began with that this is in.
+    // How many backquotes opened the current span of code.
     let mut span = 0;
     let mut before = ' ';
     while let Some(character) = characters.next() {

@@ -1,5 +1,5 @@
-//! What is read of pages, seen from outside: a corpus of pages in the manner of real ones, with all that is read of each
-//! beside it, and pages that were made to do harm. The pages were written for this; none is anybody else's.
+//! Tests of reading pages: a corpus of pages with the expected content of each beside it, and harmful pages. All pages were
+//! written for these tests.
 
 mod corpus;
 mod harm;

@@ -5,9 +5,9 @@ fn rows(table: &str) -> Vec<Vec<String>> {
     let document = Document::from(format!("<table>{table}</table>"));
     normalize_tables(&document);
     let root = document.root();
-    let tables = root.descendants_it().filter(|node| node.has_name("table"));
+    let rows = root.descendants_it().filter(|node| node.has_name("tr"));
     let texts = |row: &NodeRef<'_>| cells_of(row).iter().map(|cell| cell.text().into()).collect();
-    tables.flat_map(|table| rows_of(&table)).map(|row| texts(&row)).collect()
+    rows.map(|row| texts(&row)).collect()
 }
 
 /// Returns a row with so many cells, each of which holds its number.
