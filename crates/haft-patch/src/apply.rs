@@ -12,19 +12,43 @@ use crate::passage::lines::{BYTE_ORDER_MARK, LineEnding};
 
 /// Returns the text that a file has after its patch, or `None` where the patch deletes it.
 ///
-/// `original` is the text at `old_path`; for a file to be created, what is at `new_path`.
-/// Whether something is in the way of a rename is for the caller to see.
+/// `original` is the text at `old_path`, or at `new_path` if the patch creates the file. The caller checks whether a file
+/// is in the way of a rename.
 ///
 /// # Errors
 ///
-/// [`PatchApplyError`] when a file is there or not there against what the patch says, or when a hunk has
-/// no place or not just one.
+/// [`PatchApplyError`] when the file exists although the patch creates it, when it does not exist although the patch
+/// changes it, or when a hunk does not have exactly one place.
 pub fn apply(file: &FilePatch, original: Option<&str>) -> Result<Option<String>, PatchApplyError> {
     match (file.operation, original) {
         (PatchOperation::Create, Some(_)) => Err(PatchApplyError::Exists),
-        (PatchOperation::Create, None) => Ok(Some(created(&file.hunks))),
+        (PatchOperation::Create, None) => {
+            let mut text = String::new();
+            for hunk in &file.hunks {
+                let count = hunk.lines.len();
+                for (at, line) in hunk.lines.iter().enumerate() {
+                    text.push_str(&line.text);
+                    if at + 1 < count || !hunk.new_unterminated {
+                        text.push_str(line.ending.unwrap_or(hunk.ending_alone).as_str());
+                    }
+                }
+            }
+            Ok(Some(text))
+        }
         (_, None) => Err(PatchApplyError::Missing),
-        (PatchOperation::Delete, Some(text)) => delete(&file.hunks, text).map(|()| None),
+        (PatchOperation::Delete, Some(text)) => {
+            let original = OriginalText::new(text);
+            let places = locate::locate_hunks(&original, &file.hunks)?;
+            // A patch without hunks removes any text.
+            let Some((hunk, place)) = file.hunks.first().zip(places.first()) else {
+                return Ok(None);
+            };
+            let lines = original.lines.len().saturating_sub(hunk.old_side().count());
+            if *place != 0 || lines > 0 {
+                return Err(PatchApplyError::DeleteIncomplete { hunk: hunk.name, lines });
+            }
+            Ok(None)
+        }
         (PatchOperation::Modify | PatchOperation::Rename, Some(text)) => {
             apply_hunks(&file.hunks, text).map(Some)
         }
@@ -39,47 +63,27 @@ pub fn apply(file: &FilePatch, original: Option<&str>) -> Result<Option<String>,
 pub fn apply_hunks(hunks: &[PatchHunk], original: &str) -> Result<String, PatchApplyError> {
     let original = OriginalText::new(original);
     let places = locate::locate_hunks(&original, hunks)?;
-    let mut weaver = PatchedTextWriter::new(&original);
+    let mut writer = PatchedTextWriter {
+        original: &original,
+        text: original.has_mark.then_some(BYTE_ORDER_MARK).into_iter().collect(),
+        at: 0,
+        last_ending: None,
+        last_is_added: false,
+        has_lines: false,
+    };
     for (hunk, place) in hunks.iter().zip(&places) {
-        weaver.copy_to(place + hunk.leading());
-        weaver.change(hunk);
+        writer.copy_to(place + hunk.leading());
+        writer.change(hunk);
     }
-    let ends_changed = weaver.at == original.lines.len();
-    weaver.copy_to(original.lines.len());
+    let ends_changed = writer.at == original.lines.len();
+    writer.copy_to(original.lines.len());
     if ends_changed && let Some(hunk) = hunks.last() {
-        weaver.end(hunk);
+        writer.end(hunk);
     }
-    Ok(weaver.text)
+    Ok(writer.text)
 }
 
-fn created(hunks: &[PatchHunk]) -> String {
-    let mut text = String::new();
-    for hunk in hunks {
-        let count = hunk.lines.len();
-        for (at, line) in hunk.lines.iter().enumerate() {
-            text.push_str(&line.text);
-            if at + 1 < count || !hunk.new_unterminated {
-                text.push_str(line.ending.unwrap_or(hunk.ending_alone).as_str());
-            }
-        }
-    }
-    text
-}
-
-/// Checks that the removed lines are the whole text; a patch without hunks removes whatever is there.
-fn delete(hunks: &[PatchHunk], text: &str) -> Result<(), PatchApplyError> {
-    let original = OriginalText::new(text);
-    let places = locate::locate_hunks(&original, hunks)?;
-    let Some((hunk, place)) = hunks.first().zip(places.first()) else { return Ok(()) };
-    let removed = hunk.old_side().count();
-    let lines = original.lines.len().saturating_sub(removed);
-    if *place != 0 || lines > 0 {
-        return Err(PatchApplyError::DeleteIncomplete { hunk: hunk.name, lines });
-    }
-    Ok(())
-}
-
-/// The new text while it is written, and how much of the original has gone into it.
+/// The new text so far, and the position in the original.
 struct PatchedTextWriter<'w> {
     original: &'w OriginalText<'w>,
     text: String,
@@ -88,23 +92,11 @@ struct PatchedTextWriter<'w> {
     /// The ending of the last line written; `None` while that line is open.
     last_ending: Option<LineEnding>,
     last_is_added: bool,
-    /// Whether any line was written; a byte order mark is none.
+    /// Whether any line was written. A byte order mark does not count.
     has_lines: bool,
 }
 
-impl<'w> PatchedTextWriter<'w> {
-    fn new(original: &'w OriginalText<'w>) -> Self {
-        let mark = original.has_mark.then_some(BYTE_ORDER_MARK);
-        Self {
-            original,
-            text: mark.into_iter().collect(),
-            at: 0,
-            last_ending: None,
-            last_is_added: false,
-            has_lines: false,
-        }
-    }
-
+impl PatchedTextWriter<'_> {
     /// Copies the lines of the original up to `end`.
     fn copy_to(&mut self, end: usize) {
         while self.at < end {
@@ -121,38 +113,39 @@ impl<'w> PatchedTextWriter<'w> {
 
     /// Writes the changes of a hunk, whose first changed line comes next.
     fn change(&mut self, hunk: &PatchHunk) {
-        self.drop_mark(hunk);
-        let mut run = ChangedLines { start: self.at, added: 0 };
+        let has_mark = |line: Option<&HunkLine>| {
+            line.is_some_and(|line| line.text.starts_with(BYTE_ORDER_MARK))
+        };
+        // The hunk removes the byte order mark with the first line.
+        if self.at == 0 && has_mark(hunk.old_side().next()) && !has_mark(hunk.new_side().next()) {
+            self.text.clear();
+        }
+        // The next original line that an added line replaces.
+        let mut replaced = self.at;
         for line in hunk.core() {
             match line.kind {
                 HunkLineKind::Context => {
                     self.copy();
-                    run = ChangedLines { start: self.at, added: 0 };
+                    replaced = self.at;
                 }
                 HunkLineKind::Remove => self.at += 1,
                 HunkLineKind::Add => {
-                    self.add(line, &run);
-                    run.added += 1;
+                    let is_after_mark = !self.has_lines && !self.text.is_empty();
+                    let unmarked =
+                        line.text.strip_prefix(BYTE_ORDER_MARK).filter(|_| is_after_mark);
+                    // The line ends as the one that it replaces, or as a neighbour.
+                    let of_replaced = Some(replaced).filter(|line| *line < self.at);
+                    let sources = [of_replaced, self.at.checked_sub(1), Some(self.at)];
+                    let mut endings = sources
+                        .into_iter()
+                        .filter_map(|line| self.original.lines.get(line?)?.ending);
+                    let ending = line.ending.or_else(|| endings.next());
+                    let ending = ending.unwrap_or_else(|| self.usual_ending());
+                    self.write(unmarked.unwrap_or(&line.text), Some(ending));
+                    self.last_is_added = true;
+                    replaced += 1;
                 }
             }
-        }
-    }
-
-    fn add(&mut self, line: &HunkLine, run: &ChangedLines) {
-        let stands_already = !self.has_lines && !self.text.is_empty();
-        let unmarked = line.text.strip_prefix(BYTE_ORDER_MARK).filter(|_| stands_already);
-        let ending = line.ending.unwrap_or_else(|| self.ending_here(run));
-        self.write(unmarked.unwrap_or(&line.text), Some(ending));
-        self.last_is_added = true;
-    }
-
-    /// Removes the byte order mark where a hunk shows it in a removed first line, and in no added one.
-    fn drop_mark(&mut self, hunk: &PatchHunk) {
-        let marked = |line: Option<&HunkLine>| {
-            line.is_some_and(|line| line.text.starts_with(BYTE_ORDER_MARK))
-        };
-        if self.at == 0 && marked(hunk.old_side().next()) && !marked(hunk.new_side().next()) {
-            self.text.clear();
         }
     }
 
@@ -166,21 +159,6 @@ impl<'w> PatchedTextWriter<'w> {
         self.has_lines = true;
         self.last_ending = ending;
         self.last_is_added = false;
-    }
-
-    /// Returns the ending for an added line: of the line it replaces, or of one beside it.
-    fn ending_here(&self, run: &ChangedLines) -> LineEnding {
-        let replaced = run.start + run.added;
-        let replaced = if replaced < self.at { self.ending_of(replaced) } else { None };
-        let above = self.at.checked_sub(1);
-        replaced
-            .or_else(|| above.and_then(|above| self.ending_of(above)))
-            .or_else(|| self.ending_of(self.at))
-            .unwrap_or_else(|| self.usual_ending())
-    }
-
-    fn ending_of(&self, line: usize) -> Option<LineEnding> {
-        self.original.lines.get(line).and_then(|line| line.ending)
     }
 
     /// Returns the ending of the nearest line above that has one.
@@ -207,10 +185,4 @@ impl<'w> PatchedTextWriter<'w> {
             Some(_) | None => {}
         }
     }
-}
-
-/// A run of changed lines: where it begins in the original and how many lines it has added.
-struct ChangedLines {
-    start: usize,
-    added: usize,
 }

@@ -36,9 +36,22 @@ pub(crate) fn sections(cursor: &mut PatchCursor<'_>) -> Result<Vec<PatchSection>
             cursor.advance();
             return Ok(sections);
         } else if text.starts_with(ADD) {
-            added(cursor)?
+            let path = path_behind(cursor, ADD)?;
+            let is_empty =
+                cursor.peek().is_none_or(|text| is_blank(text) || text.starts_with("***"));
+            let hunks = if is_empty { Vec::new() } else { vec![PatchHunk::parse_bare(cursor, 1)?] };
+            file(PatchOperation::Create, None, Some(path), hunks)
         } else if text.starts_with(UPDATE) {
-            updated(cursor)?
+            let old = path_behind(cursor, UPDATE)?;
+            let moves = cursor.peek().is_some_and(|text| text.starts_with(MOVE));
+            let new = if moves { path_behind(cursor, MOVE)? } else { old.clone() };
+            let hunks = hunks(cursor)?;
+            if hunks.is_empty() && new == old {
+                return Err(PatchParseError::NothingToDo { line, path: old });
+            }
+            let operation =
+                if new == old { PatchOperation::Modify } else { PatchOperation::Rename };
+            file(operation, Some(old), Some(new), hunks)
         } else if text.starts_with(DELETE) {
             let path = path_behind(cursor, DELETE)?;
             file(PatchOperation::Delete, Some(path), None, Vec::new())
@@ -50,26 +63,6 @@ pub(crate) fn sections(cursor: &mut PatchCursor<'_>) -> Result<Vec<PatchSection>
         };
         push(&mut sections, PatchSection { line, file })?;
     }
-}
-
-fn added(cursor: &mut PatchCursor<'_>) -> Result<FilePatch, PatchParseError> {
-    let path = path_behind(cursor, ADD)?;
-    let is_empty = cursor.peek().is_none_or(|text| is_blank(text) || text.starts_with("***"));
-    let hunks = if is_empty { Vec::new() } else { vec![PatchHunk::parse_bare(cursor, 1)?] };
-    Ok(file(PatchOperation::Create, None, Some(path), hunks))
-}
-
-fn updated(cursor: &mut PatchCursor<'_>) -> Result<FilePatch, PatchParseError> {
-    let line = cursor.number();
-    let old = path_behind(cursor, UPDATE)?;
-    let moves = cursor.peek().is_some_and(|text| text.starts_with(MOVE));
-    let new = if moves { path_behind(cursor, MOVE)? } else { old.clone() };
-    let hunks = hunks(cursor)?;
-    if hunks.is_empty() && new == old {
-        return Err(PatchParseError::NothingToDo { line, path: old });
-    }
-    let operation = if new == old { PatchOperation::Modify } else { PatchOperation::Rename };
-    Ok(file(operation, Some(old), Some(new), hunks))
 }
 
 fn hunks(cursor: &mut PatchCursor<'_>) -> Result<Vec<PatchHunk>, PatchParseError> {

@@ -6,7 +6,7 @@
 
 use super::error::{HunkName, PatchParseError};
 use crate::cursor::PatchCursor;
-use crate::passage::lines::{LineEnding, TextLine};
+use crate::passage::lines::LineEnding;
 
 const EXPECTED_HEADER: &str =
     "`@@ -start,count +start,count @@`, or `@@` without numbers above lines that occur once";
@@ -64,7 +64,7 @@ impl PatchHunk {
         number: usize,
     ) -> Result<Self, PatchParseError> {
         let name = HunkName { number, line: cursor.number() };
-        let crlf_header = ends_crlf(cursor.line());
+        let crlf_header = cursor.line().is_some_and(|line| line.ending == Some(LineEnding::CrLf));
         let mut header = HunkHeader::parse(cursor)?;
         cursor.advance();
         while header.numbers.is_none() && cursor.peek().is_some_and(|text| text.starts_with("@@")) {
@@ -101,15 +101,57 @@ impl PatchHunk {
         if count == 0 {
             return Err(cursor.malformed(EXPECTED_LINES));
         }
-        let mut body = HunkBody::default();
+        let mut hunk = Self {
+            name,
+            old_index: None,
+            anchors: Vec::new(),
+            lines: Vec::new(),
+            old_unterminated: false,
+            new_unterminated: false,
+            ends_file: false,
+            ending_alone: LineEnding::Lf,
+        };
         for _ in 0..count {
-            if let Some(line) = cursor.line() {
-                body.push(line).map_err(|expected| cursor.malformed(expected))?;
+            let Some(line) = cursor.line() else { break };
+            if is_marker(line.text) {
+                // `\ No newline at end of file` describes the line above it.
+                let Some(last) = hunk.lines.last_mut() else {
+                    let expected = "a line of the file above `\\ No newline at end of file`";
+                    return Err(cursor.malformed(expected));
+                };
+                last.ending = None;
+                hunk.old_unterminated |= last.kind != HunkLineKind::Add;
+                hunk.new_unterminated |= last.kind != HunkLineKind::Remove;
+            } else {
+                let Some((kind, text)) = classify(line.text) else {
+                    return Err(cursor.malformed(EXPECTED_LINES));
+                };
+                if (kind != HunkLineKind::Add && hunk.old_unterminated)
+                    || (kind != HunkLineKind::Remove && hunk.new_unterminated)
+                {
+                    let expected = "no further line after the one marked as the end of the file";
+                    return Err(cursor.malformed(expected));
+                }
+                // A context line without its space may have lost its carriage return as well.
+                let ending = if line.text.is_empty() { None } else { line.ending };
+                hunk.lines.push(HunkLine { kind, text: text.to_owned(), ending });
             }
             cursor.advance();
         }
-        let hunk = body.finish(name, crlf_header);
-        if hunk.changes_nothing() {
+        // If all lines of the patch end alike, their ending says nothing about the file. If the endings differ, a tool wrote
+        // the patch, and each line keeps its ending.
+        let has = |ending| hunk.lines.iter().any(|line| line.ending == Some(ending));
+        let (has_crlf, has_lf) = (has(LineEnding::CrLf), has(LineEnding::Lf));
+        if !(has_crlf && has_lf) {
+            hunk.lines.iter_mut().for_each(|line| line.ending = None);
+        }
+        if has_crlf && !has_lf && !crlf_header {
+            hunk.ending_alone = LineEnding::CrLf;
+        }
+        let side = |line: &HunkLine| (line.text.clone(), line.ending);
+        if hunk.old_unterminated == hunk.new_unterminated
+            && hunk.old_side().map(side).eq(hunk.new_side().map(side))
+        {
             return Err(PatchParseError::NoChange { line: name.line });
         }
         Ok(hunk)
@@ -148,12 +190,6 @@ impl PatchHunk {
     /// Whether the patch says that the file ends with this hunk.
     pub(crate) fn reaches_end(&self) -> bool {
         self.ends_file || self.old_unterminated || self.new_unterminated
-    }
-
-    fn changes_nothing(&self) -> bool {
-        let side = |line: &HunkLine| (line.text.clone(), line.ending);
-        self.old_unterminated == self.new_unterminated
-            && self.old_side().map(side).eq(self.new_side().map(side))
     }
 }
 
@@ -271,75 +307,4 @@ fn classify(text: &str) -> Option<(HunkLineKind, &str)> {
 
 fn is_marker(text: &str) -> bool {
     text.strip_prefix(MARKER).is_some_and(|rest| rest.starts_with(' '))
-}
-
-fn ends_crlf(line: Option<TextLine<'_>>) -> bool {
-    line.is_some_and(|line| line.ending == Some(LineEnding::CrLf))
-}
-
-/// The lines of a hunk while they are read.
-#[derive(Default)]
-struct HunkBody {
-    lines: Vec<HunkLine>,
-    old_unterminated: bool,
-    new_unterminated: bool,
-}
-
-impl HunkBody {
-    /// Adds a line of the patch; the error says what has to come there instead.
-    fn push(&mut self, line: TextLine<'_>) -> Result<(), &'static str> {
-        if is_marker(line.text) {
-            return self.mark();
-        }
-        let (kind, text) = classify(line.text).ok_or(EXPECTED_LINES)?;
-        let after_end = match kind {
-            HunkLineKind::Context => self.old_unterminated || self.new_unterminated,
-            HunkLineKind::Remove => self.old_unterminated,
-            HunkLineKind::Add => self.new_unterminated,
-        };
-        if after_end {
-            return Err("no further line after the one marked as the end of the file");
-        }
-        // A context line without its space may have lost its carriage return as well.
-        let ending = if line.text.is_empty() { None } else { line.ending };
-        self.lines.push(HunkLine { kind, text: text.to_owned(), ending });
-        Ok(())
-    }
-
-    /// Takes `\ No newline at end of file`, which speaks of the line above it.
-    fn mark(&mut self) -> Result<(), &'static str> {
-        let Some(last) = self.lines.last_mut() else {
-            return Err("a line of the file above `\\ No newline at end of file`");
-        };
-        last.ending = None;
-        match last.kind {
-            HunkLineKind::Context => (self.old_unterminated, self.new_unterminated) = (true, true),
-            HunkLineKind::Remove => self.old_unterminated = true,
-            HunkLineKind::Add => self.new_unterminated = true,
-        }
-        Ok(())
-    }
-
-    /// Decides what the line endings of the patch mean.
-    ///
-    /// Where all lines end alike, that is how the patch travelled and says nothing of the file.
-    /// Where they differ, the patch came from a tool and changes or keeps endings line by line.
-    fn finish(mut self, name: HunkName, crlf_header: bool) -> PatchHunk {
-        let has = |ending| self.lines.iter().any(|line| line.ending == Some(ending));
-        let (has_crlf, has_lf) = (has(LineEnding::CrLf), has(LineEnding::Lf));
-        if !(has_crlf && has_lf) {
-            self.lines.iter_mut().for_each(|line| line.ending = None);
-        }
-        let crlf_alone = has_crlf && !has_lf && !crlf_header;
-        PatchHunk {
-            name,
-            old_index: None,
-            anchors: Vec::new(),
-            lines: self.lines,
-            old_unterminated: self.old_unterminated,
-            new_unterminated: self.new_unterminated,
-            ends_file: false,
-            ending_alone: if crlf_alone { LineEnding::CrLf } else { LineEnding::Lf },
-        }
-    }
 }

@@ -17,7 +17,7 @@
 use std::collections::HashMap;
 
 use super::SEARCH_STEPS_MAX;
-use super::error::{HunkMisplacement, HunkName, PatchApplyError};
+use super::error::{HunkMisplacement, PatchApplyError};
 use super::hunk::{HunkLine, HunkLineKind, PatchHunk};
 use crate::passage::lines::{self, BYTE_ORDER_MARK, TextLine};
 use crate::passage::{nearest, occurrences};
@@ -119,10 +119,6 @@ impl<'h> HunkQuery<'h> {
         }
     }
 
-    fn name(&self) -> HunkName {
-        self.hunk.name
-    }
-
     /// Returns why the hunk cannot be meant at a place where its lines are.
     fn misplacement(&self, original: &OriginalText<'_>, place: usize) -> Option<HunkMisplacement> {
         if self.hunk.reaches_end() && place + self.old_lines != original.lines.len() {
@@ -180,28 +176,33 @@ struct HunkSearch<'s> {
 
 impl HunkSearch<'_> {
     fn locate_hunk(&mut self, wanted: &HunkQuery<'_>) -> Result<usize, PatchApplyError> {
-        let place = match self.numbered_position(wanted) {
+        let hunk = wanted.hunk;
+        let end = self.original.lines.len();
+        let numbered = hunk
+            .old_index
+            .filter(|_| self.numbers_hold && wanted.old_lines > 0)
+            .filter(|place| wanted.first_change(*place) >= self.changed);
+        let place = match numbered {
             Some(place) => place,
-            None if wanted.old_lines == 0 => self.position_of_additions(wanted)?,
-            None => self.only_position(wanted)?,
+            None if wanted.old_lines > 0 => self.only_position(wanted)?,
+            None if end == 0 || hunk.reaches_end() => end,
+            None => return Err(PatchApplyError::NoContext { hunk: hunk.name }),
         };
-        self.refuse_repetition(wanted, place)?;
+        // Context on one side only may match next to lines that an earlier application of the patch has added.
+        let added = hunk.new_side().count().saturating_sub(wanted.old_lines);
+        let start = match (wanted.leading, wanted.trailing) {
+            (1.., 0) => Some(place),
+            (0, 1..) => place.checked_sub(added),
+            _ => None,
+        };
+        if let Some(start) = start.filter(|_| !hunk.has(HunkLineKind::Remove))
+            && let Some(new) = self.original.numbers_of(hunk.new_side())
+            && self.original.matches_at(start, &new)
+        {
+            return Err(PatchApplyError::AlreadyApplied { hunk: hunk.name, line: start + 1 });
+        }
         self.changed = wanted.end_of_change(place);
         Ok(place)
-    }
-
-    /// Returns the place that the hunk's number gives, when numbers are believed.
-    fn numbered_position(&self, wanted: &HunkQuery<'_>) -> Option<usize> {
-        let place = wanted.hunk.old_index.filter(|_| self.numbers_hold && wanted.old_lines > 0)?;
-        (wanted.first_change(place) >= self.changed).then_some(place)
-    }
-
-    fn position_of_additions(&self, wanted: &HunkQuery<'_>) -> Result<usize, PatchApplyError> {
-        let end = self.original.lines.len();
-        if end == 0 || wanted.hunk.reaches_end() {
-            return Ok(end);
-        }
-        Err(PatchApplyError::NoContext { hunk: wanted.name() })
     }
 
     fn only_position(&mut self, wanted: &HunkQuery<'_>) -> Result<usize, PatchApplyError> {
@@ -220,7 +221,7 @@ impl HunkSearch<'_> {
             [place] => Ok(*place),
             several => self
                 .anchored_position(wanted, several)
-                .ok_or_else(|| PatchApplyError::ambiguous(wanted.name(), several)),
+                .ok_or_else(|| PatchApplyError::ambiguous(wanted.hunk.name, several)),
         }
     }
 
@@ -246,7 +247,7 @@ impl HunkSearch<'_> {
         wanted: &HunkQuery<'_>,
         all: &[usize],
     ) -> Result<PatchApplyError, PatchApplyError> {
-        let hunk = wanted.name();
+        let hunk = wanted.hunk.name;
         if let Some(place) = all.first() {
             let why = wanted.misplacement(self.original, *place);
             let why = why.unwrap_or(HunkMisplacement::OutOfOrder);
@@ -264,33 +265,6 @@ impl HunkSearch<'_> {
         let nearest = nearest::find_nearest_lines(self.original.text, &old).map(Box::new);
         let expected = nearest::join_passage(old.into_iter());
         Ok(PatchApplyError::NotFound { hunk, expected, nearest })
-    }
-
-    /// Refuses to add lines next to context that shows on one side only, when they stand there
-    /// already: that is how a patch looks that is applied a second time.
-    fn refuse_repetition(
-        &self,
-        wanted: &HunkQuery<'_>,
-        place: usize,
-    ) -> Result<(), PatchApplyError> {
-        let hunk = wanted.hunk;
-        let added = hunk.new_side().count().saturating_sub(wanted.old_lines);
-        let start = match (wanted.leading, wanted.trailing) {
-            (0, 0) => return Ok(()),
-            (_, 0) => Some(place),
-            (0, _) => place.checked_sub(added),
-            (_, _) => return Ok(()),
-        };
-        if hunk.has(HunkLineKind::Remove) {
-            return Ok(());
-        }
-        let new = self.original.numbers_of(hunk.new_side());
-        match start.zip(new).filter(|(start, new)| self.original.matches_at(*start, new)) {
-            Some((start, _)) => {
-                Err(PatchApplyError::AlreadyApplied { hunk: hunk.name, line: start + 1 })
-            }
-            None => Ok(()),
-        }
     }
 
     fn search(&mut self, numbers: Option<&[usize]>) -> Result<Vec<usize>, PatchApplyError> {

@@ -3,9 +3,8 @@
 //! [`replace`] finds a passage by exact comparison and nothing else. The one thing it looks
 //! through is the line ending, which a model cannot see: a passage written with bare line feeds
 //! matches lines that end in CR LF, the new text takes the endings of the lines it replaces, and no
-//! other line is touched. A passage that is not there is answered with the [`NearestPassage`] one, for
-//! the model to copy, never with an edit of it. Reading and writing files, limits on their size
-//! and access checks are the callers' business.
+//! other line is touched. A passage that is not there is never edited: the error names the [`NearestPassage`] for
+//! the model to copy. Callers read and write files, limit their size and check access.
 
 pub(crate) mod lines;
 pub(crate) mod nearest;
@@ -101,7 +100,7 @@ pub enum ReplaceError {
 /// Without a carriage return in `old`, a line feed in it matches CR LF as well. Without one in
 /// either string, each line feed of `new` becomes the ending of the line that it replaces, or of
 /// the line where the replacement happens. A carriage return in `old` makes both strings literal,
-/// one in `new` makes `new` literal: who writes one means it. A byte order mark stays unless `old`
+/// one in `new` makes `new` literal. A byte order mark stays unless `old`
 /// names it.
 ///
 /// # Errors
@@ -129,14 +128,10 @@ pub fn replace(
     }
     let edited_line = found.first().map_or(1, |span| edit.first_changed_line(*span));
     // Where only a line's ending changes, the line differs although its text does not.
-    let first_changed_line = edited_line.min(first_difference(text, &replaced));
+    let lines = text.split_inclusive('\n').zip(replaced.split_inclusive('\n'));
+    let same = lines.take_while(|(before, after)| before == after).count();
+    let first_changed_line = edited_line.min(same + 1);
     Ok(ReplacedText { text: replaced, replacements: found.len(), first_changed_line })
-}
-
-/// Returns the first line, counted from 1, that the texts do not share, endings included.
-fn first_difference(before: &str, after: &str) -> usize {
-    let lines = before.split_inclusive('\n').zip(after.split_inclusive('\n'));
-    lines.take_while(|(before, after)| before == after).count() + 1
 }
 
 /// A text and where its lines end.
@@ -257,34 +252,27 @@ impl PlannedReplacement<'_> {
         if bytes > REPLACEMENT_BYTES_MAX {
             return Err(ReplaceError::ResultTooLarge { replacements: spans.len(), bytes });
         }
+        let has_carriage_return = self.old.contains('\r') || self.new.contains('\r');
+        let is_literal = has_carriage_return || !self.source.has_crlf || !self.new.contains('\n');
         let mut result = String::with_capacity(self.source.text.len());
         let mut copied = 0;
         for span in spans {
             result.push_str(self.source.slice(copied, span.start));
-            result.push_str(&self.new_for(*span));
             copied = span.end;
+            if is_literal {
+                result.push_str(self.new);
+                continue;
+            }
+            let first = self.source.breaks_before(span.start);
+            let last = self.source.breaks_before(span.end);
+            let breaks = self.source.breaks.iter().take(last).skip(first);
+            let replaced: Vec<LineEnding> = breaks.map(|line_break| line_break.ending).collect();
+            let around = self.source.breaks.get(last).or_else(|| self.source.breaks.last());
+            let around = around.map_or(LineEnding::Lf, |line_break| line_break.ending);
+            result.push_str(&with_endings(self.old, self.new, &replaced, around));
         }
         result.push_str(self.source.slice(copied, self.source.text.len()));
         Ok(result)
-    }
-
-    /// Returns `new` with the line endings that belong at one occurrence.
-    fn new_for(&self, span: MatchSpan) -> Cow<'_, str> {
-        let literal = self.old.contains('\r') || self.new.contains('\r');
-        if literal || !self.source.has_crlf || !self.new.contains('\n') {
-            return Cow::Borrowed(self.new);
-        }
-        let first = self.source.breaks_before(span.start);
-        let last = self.source.breaks_before(span.end);
-        let replaced: Vec<LineEnding> = self.endings(first, last);
-        let around = self.source.breaks.get(last).or_else(|| self.source.breaks.last());
-        let around = around.map_or(LineEnding::Lf, |line_break| line_break.ending);
-        Cow::Owned(with_endings(self.old, self.new, &replaced, around))
-    }
-
-    fn endings(&self, first: usize, last: usize) -> Vec<LineEnding> {
-        let breaks = self.source.breaks.iter().take(last).skip(first);
-        breaks.map(|line_break| line_break.ending).collect()
     }
 
     fn first_changed_line(&self, span: MatchSpan) -> usize {

@@ -39,24 +39,17 @@ pub(crate) fn parse_git(raw: &str) -> Option<PatchNames> {
         let (new, rest) = unquoted(new)?;
         return rest.is_empty().then_some((Some(checked(old.to_owned())?), Some(checked(new)?)));
     }
-    let (old, new) = split_in_two(raw.trim_end())?;
-    Some((parse(old)?, parse(new)?))
-}
-
-/// Splits `a/name b/name`, whose names may hold spaces: in the middle, or before the only ` b/`.
-fn split_in_two(raw: &str) -> Option<(&str, &str)> {
+    // The names may hold spaces, so they are split in the middle or before the only ` b/`.
+    let raw = raw.trim_end();
     if let Some((old, new)) = raw.split_at_checked(raw.len() / 2)
         && let Some(new) = new.strip_prefix(' ')
         && (old == new
             || old.strip_prefix("a/").is_some_and(|name| new.strip_prefix("b/") == Some(name)))
     {
-        return Some((old, new));
+        return Some((parse(old)?, parse(new)?));
     }
-    if raw.matches(" b/").count() == 1 {
-        let at = raw.find(" b/")?;
-        return Some((raw.get(..at)?, raw.get(at + 1..)?));
-    }
-    None
+    let at = raw.find(" b/").filter(|_| raw.matches(" b/").count() == 1)?;
+    Some((parse(raw.get(..at)?)?, parse(raw.get(at + 1..)?)?))
 }
 
 /// Removes git's prefixes where both sides have them, or where that makes the two the same.
@@ -84,7 +77,7 @@ pub(crate) fn checked(path: String) -> Option<String> {
     fits.then_some(path)
 }
 
-/// Undoes git's quoting of a path whose opening quote is gone; returns what follows it, too.
+/// Undoes git's quoting of a path without its opening quote. Also returns the text after the closing quote.
 fn unquoted(quoted: &str) -> Option<(String, &str)> {
     let mut bytes = Vec::new();
     let mut chars = quoted.char_indices();
@@ -94,30 +87,25 @@ fn unquoted(quoted: &str) -> Option<(String, &str)> {
                 let rest = quoted.get(at + 1..)?;
                 return Some((String::from_utf8(bytes).ok()?, rest));
             }
-            '\\' => bytes.push(escaped(&mut chars.by_ref().map(|(_, c)| c))?),
+            '\\' => bytes.push(match chars.next()?.1 {
+                'a' => 7,
+                'b' => 8,
+                't' => b'\t',
+                'n' => b'\n',
+                'v' => 11,
+                'f' => 12,
+                'r' => b'\r',
+                '"' => b'"',
+                '\\' => b'\\',
+                digit @ '0'..='7' => {
+                    let others = chars.by_ref().take(2).map(|(_, digit)| digit);
+                    let digits: String = std::iter::once(digit).chain(others).collect();
+                    u8::from_str_radix(&digits, 8).ok().filter(|_| digits.len() == 3)?
+                }
+                _ => return None,
+            }),
             _ => bytes.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
         }
     }
     None
-}
-
-/// Returns the byte that a backslash and the characters after it stand for.
-fn escaped(chars: &mut impl Iterator<Item = char>) -> Option<u8> {
-    let c = chars.next()?;
-    let byte = match c {
-        'a' => 7,
-        'b' => 8,
-        't' => b'\t',
-        'n' => b'\n',
-        'v' => 11,
-        'f' => 12,
-        'r' => b'\r',
-        '"' | '\\' => u8::try_from(c).ok()?,
-        '0'..='7' => {
-            let digits: String = std::iter::once(c).chain(chars.take(2)).collect();
-            u8::from_str_radix(&digits, 8).ok().filter(|_| digits.len() == 3)?
-        }
-        _ => return None,
-    };
-    Some(byte)
 }

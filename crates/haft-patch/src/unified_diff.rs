@@ -46,15 +46,11 @@ fn section(cursor: &mut PatchCursor<'_>) -> Result<PatchSection, PatchParseError
     while headers.names.is_none() && headers.read(cursor)? {
         cursor.advance();
     }
-    let change = headers.change(cursor)?;
+    let ((old_path, new_path), operation) = headers.change(cursor)?;
     let hunks = hunks(cursor)?;
-    let file = FilePatch {
-        old_path: change.names.0,
-        new_path: change.names.1,
-        mode: headers.mode(),
-        operation: change.operation,
-        hunks,
-    };
+    let new_mode = headers.new_mode.filter(|new| headers.old_mode != Some(*new));
+    let file =
+        FilePatch { old_path, new_path, mode: headers.created_mode.or(new_mode), operation, hunks };
     let has_effect = !file.hunks.is_empty()
         || match file.operation {
             PatchOperation::Create => headers.created_mode.is_some(),
@@ -91,21 +87,27 @@ struct DiffHeaders {
     has_other_line: bool,
 }
 
-/// The kind of change, and the names of the file before and after it.
-struct PatchTarget {
-    names: PatchNames,
-    operation: PatchOperation,
-}
-
 impl DiffHeaders {
     /// Takes the current line if it belongs to the headers of this file.
     fn read(&mut self, cursor: &mut PatchCursor<'_>) -> Result<bool, PatchParseError> {
         let Some(text) = cursor.peek() else { return Ok(false) };
-        if text.starts_with("diff --git ") || is_noise(text) {
-            return Ok(self.read_first(text));
+        let git_names = text.strip_prefix("diff --git ");
+        if git_names.is_some() || is_noise(text) {
+            // Below other headers, this line begins the next file.
+            if self.has_git_line || self.has_other_line {
+                return Ok(false);
+            }
+            if let Some(names) = git_names {
+                self.has_git_line = true;
+                self.git_names = path::parse_git(names).map(path::without_prefixes);
+            }
+            return Ok(true);
         }
         if cursor.begins_names(0) {
-            self.read_names(cursor)?;
+            let old = name_in(cursor, "--- ")?;
+            cursor.advance();
+            let new = name_in(cursor, "+++ ")?;
+            self.names = Some(path::without_prefixes((old, new)));
             return Ok(true);
         }
         if text.starts_with("--- ") {
@@ -117,27 +119,6 @@ impl DiffHeaders {
         }
         self.has_other_line = true;
         self.read_extended(text, cursor)
-    }
-
-    /// Takes `diff --git` and what other tools write, unless they begin the next file.
-    fn read_first(&mut self, text: &str) -> bool {
-        let Some(names) = text.strip_prefix("diff --git ") else {
-            return !self.has_git_line && !self.has_other_line;
-        };
-        if self.has_git_line || self.has_other_line {
-            return false;
-        }
-        self.has_git_line = true;
-        self.git_names = path::parse_git(names).map(path::without_prefixes);
-        true
-    }
-
-    fn read_names(&mut self, cursor: &mut PatchCursor<'_>) -> Result<(), PatchParseError> {
-        let old = name_in(cursor, "--- ")?;
-        cursor.advance();
-        let new = name_in(cursor, "+++ ")?;
-        self.names = Some(path::without_prefixes((old, new)));
-        Ok(())
     }
 
     fn read_extended(
@@ -175,9 +156,19 @@ impl DiffHeaders {
         Ok(true)
     }
 
-    /// Decides what happens to the file, once its headers are read.
-    fn change(&mut self, cursor: &PatchCursor<'_>) -> Result<PatchTarget, PatchParseError> {
-        let renamed = self.renamed(cursor)?;
+    /// Returns the names of the file before and after the patch, and the kind of change.
+    fn change(
+        &mut self,
+        cursor: &PatchCursor<'_>,
+    ) -> Result<(PatchNames, PatchOperation), PatchParseError> {
+        let renamed: Option<PatchNames> = match (&self.renamed_from, &self.renamed_to) {
+            (None, None) => None,
+            (Some(from), Some(to)) if from != to => Some((Some(from.clone()), Some(to.clone()))),
+            _ => {
+                let what = "a rename needs `rename from` and `rename to` with two paths";
+                return Err(cursor.contradiction(what));
+            }
+        };
         let names = self.names.take().or_else(|| renamed.clone()).or_else(|| {
             let (old, new) = self.git_names.clone()?;
             Some((old.filter(|_| self.created_mode.is_none()), new.filter(|_| !self.deleted)))
@@ -208,28 +199,6 @@ impl DiffHeaders {
                 )));
             }
         };
-        self.check_flags(operation, cursor)?;
-        Ok(PatchTarget { names, operation })
-    }
-
-    fn renamed(&self, cursor: &PatchCursor<'_>) -> Result<Option<PatchNames>, PatchParseError> {
-        match (&self.renamed_from, &self.renamed_to) {
-            (None, None) => Ok(None),
-            (Some(from), Some(to)) if from != to => {
-                Ok(Some((Some(from.clone()), Some(to.clone()))))
-            }
-            _ => {
-                Err(cursor
-                    .contradiction("a rename needs `rename from` and `rename to` with two paths"))
-            }
-        }
-    }
-
-    fn check_flags(
-        &self,
-        operation: PatchOperation,
-        cursor: &PatchCursor<'_>,
-    ) -> Result<(), PatchParseError> {
         if self.created_mode.is_some() && operation != PatchOperation::Create {
             return Err(cursor.contradiction(
                 "`new file mode` creates a file, so the old side must be `--- /dev/null`",
@@ -250,12 +219,7 @@ impl DiffHeaders {
         if self.old_mode.is_some() != self.new_mode.is_some() {
             return Err(cursor.contradiction("`old mode` and `new mode` belong together"));
         }
-        Ok(())
-    }
-
-    /// Returns the permission bits that the patch sets.
-    fn mode(&self) -> Option<u32> {
-        self.created_mode.or(self.new_mode.filter(|new| self.old_mode != Some(*new)))
+        Ok((names, operation))
     }
 }
 

@@ -30,17 +30,7 @@ pub(crate) struct TextLine<'t> {
     pub(crate) ending: Option<LineEnding>,
 }
 
-impl<'t> TextLine<'t> {
-    fn parse(raw: &'t str) -> Self {
-        let Some(body) = raw.strip_suffix('\n') else {
-            return Self { text: raw, ending: None };
-        };
-        match body.strip_suffix('\r') {
-            Some(text) => Self { text, ending: Some(LineEnding::CrLf) },
-            None => Self { text: body, ending: Some(LineEnding::Lf) },
-        }
-    }
-
+impl TextLine<'_> {
     /// Returns how many bytes the line takes with its ending.
     pub(crate) fn bytes(self) -> usize {
         self.text.len() + self.ending.map_or(0, |ending| ending.as_str().len())
@@ -49,5 +39,12 @@ impl<'t> TextLine<'t> {
 
 /// Returns the lines of a text; an empty text has none, a final line break opens no further line.
 pub(crate) fn split_lines(text: &str) -> Vec<TextLine<'_>> {
-    text.split_inclusive('\n').map(TextLine::parse).collect()
+    let lines = text.split_inclusive('\n').map(|raw| match raw.strip_suffix('\n') {
+        None => TextLine { text: raw, ending: None },
+        Some(body) => match body.strip_suffix('\r') {
+            Some(text) => TextLine { text, ending: Some(LineEnding::CrLf) },
+            None => TextLine { text: body, ending: Some(LineEnding::Lf) },
+        },
+    });
+    lines.collect()
 }

@@ -265,12 +265,13 @@ impl TextFold {
         }
         let folded = self.apply(query.text);
         let mut starts = folded.text.match_indices(&needle).map(|(start, _)| start);
-        let start = match query.extent {
-            PassageExtent::PartsOfLines => starts.next()?,
-            PassageExtent::WholeLines => {
-                starts.find(|start| folded.is_whole(*start, needle.len()))?
-            }
-        };
+        let begins_line = |at: usize| folded.line_starts.binary_search(&at).is_ok();
+        let start = starts.find(|start| {
+            let end = start + needle.len();
+            let rest = folded.text.get(end..).unwrap_or_default();
+            let ends_line = rest.is_empty() || begins_line(end) || rest.starts_with('\n');
+            query.extent == PassageExtent::PartsOfLines || (begins_line(*start) && ends_line)
+        })?;
         let last = start + needle.trim_end_matches('\n').len().saturating_sub(1);
         let difference = match self.difference {
             PassageDifference::LineEndings if query.wanted_has_mark => {
@@ -296,16 +297,6 @@ impl TextFold {
 }
 
 impl FoldedText {
-    /// Whether a part of the text begins where a line does and ends where one does.
-    fn is_whole(&self, start: usize, length: usize) -> bool {
-        let end = start + length;
-        let begins_line = |at: usize| self.line_starts.binary_search(&at).is_ok();
-        let ends_line = end == self.text.len()
-            || begins_line(end)
-            || self.text.get(end..).is_some_and(|rest| rest.starts_with('\n'));
-        begins_line(start) && ends_line
-    }
-
     /// Returns the line, counted from 0, that an offset lies in.
     fn line_of(&self, offset: usize) -> usize {
         self.line_starts.partition_point(|start| *start <= offset).saturating_sub(1)
@@ -401,22 +392,21 @@ impl<'c> PassageComparison<'c> {
         let mut total = 0.0;
         let mut reached = 0.0;
         for (line, wanted) in self.wanted.iter().enumerate() {
-            let weight = compared(wanted).chars().fold(1.0, |sum, _| sum + 1.0);
+            let wanted_part = compared(wanted);
+            let weight = wanted_part.chars().fold(1.0, |sum, _| sum + 1.0);
             total += weight;
-            if let Some(found) = self.found.get(start + line) {
-                reached += weight * self.line_likeness(line, wanted, found);
+            let Some(found) = self.found.get(start + line) else { continue };
+            if wanted.trim() == found.trim() {
+                reached += weight;
+                continue;
             }
+            let mut likeness = strsim::normalized_levenshtein(&wanted_part, &compared(found));
+            if self.may_be_part(line) != (false, false) {
+                likeness = likeness.max(0.9 * contained(wanted, found));
+            }
+            reached += weight * likeness;
         }
         if total > 0.0 { reached / total } else { 0.0 }
-    }
-
-    fn line_likeness(&self, line: usize, wanted: &str, found: &str) -> f64 {
-        if wanted.trim() == found.trim() {
-            return 1.0;
-        }
-        let whole = strsim::normalized_levenshtein(&compared(wanted), &compared(found));
-        let (is_tail, is_head) = self.may_be_part(line);
-        if is_tail || is_head { whole.max(0.9 * contained(wanted, found)) } else { whole }
     }
 
     /// Whether a line of the passage may be only the tail, and only the head, of a line.
@@ -426,7 +416,16 @@ impl<'c> PassageComparison<'c> {
     }
 
     fn difference(&self, start: usize) -> Option<PassageDifference> {
-        let differs = |line: &usize| !self.fits(*line, start);
+        // The first and the last line of the passage may be only a part of the line found.
+        let differs = |line: &usize| {
+            let pair = self.wanted.get(*line).zip(self.found.get(start + line));
+            !pair.is_some_and(|(wanted, found)| match self.may_be_part(*line) {
+                (true, true) => found.contains(wanted),
+                (true, false) => found.ends_with(wanted),
+                (false, true) => found.starts_with(wanted),
+                (false, false) => found == wanted,
+            })
+        };
         let first = (0..self.wanted.len()).find(differs)?;
         let wanted = self.wanted.get(first)?;
         let found = self.found.get(start + first);
@@ -440,20 +439,6 @@ impl<'c> PassageComparison<'c> {
             expected: excerpt(wanted, same),
             found: found.map(|found| excerpt(found, same)),
         })
-    }
-
-    /// Whether a line of the passage is the one found there, or the part of it that it may be.
-    fn fits(&self, line: usize, start: usize) -> bool {
-        let (Some(wanted), Some(found)) = (self.wanted.get(line), self.found.get(start + line))
-        else {
-            return false;
-        };
-        match self.may_be_part(line) {
-            (true, true) => found.contains(wanted),
-            (true, false) => found.ends_with(wanted),
-            (false, true) => found.starts_with(wanted),
-            (false, false) => found == wanted,
-        }
     }
 }
 
