@@ -13,8 +13,8 @@ use crate::findings::{DirectoriesAfter, LineFindings, StatementScope};
 use crate::operands;
 use crate::programs::{self, base_name};
 use crate::syntax::{
-    self, AssignedValue, Assignment, ChainOperator, EmbeddedCode, LineRedirectKind, LoopStatement,
-    Redirect, ShellScript, ShellWord, SimpleStatement, Statement, UncomparedSource,
+    self, AssignedValue, ChainOperator, EmbeddedCode, LineRedirectKind, LoopStatement, Redirect,
+    ShellScript, ShellWord, SimpleStatement, Statement, UncomparedSource,
 };
 use crate::variables;
 use crate::word::{self, DecodedWord};
@@ -201,7 +201,24 @@ impl LineAnalyzer {
                 }
                 DirectoriesAfter::unchanged(scope)
             }
-            Statement::Chain(first, rest) => self.analyze_chain(first, rest, scope),
+            Statement::Chain(first, rest) => {
+                let mut after = self.analyze_statement(first, scope);
+                for (join, next) in rest {
+                    let DirectoriesAfter { succeeded, failed } = after;
+                    after = match join {
+                        ChainOperator::And => {
+                            let then =
+                                self.analyze_statement(next, &scope.in_directories(succeeded));
+                            DirectoriesAfter { failed: then.failed.union(failed), ..then }
+                        }
+                        ChainOperator::Or => {
+                            let then = self.analyze_statement(next, &scope.in_directories(failed));
+                            DirectoriesAfter { succeeded: then.succeeded.union(succeeded), ..then }
+                        }
+                    };
+                }
+                after
+            }
             Statement::Negated(inner) => {
                 let DirectoriesAfter { succeeded, failed } = self.analyze_statement(inner, scope);
                 DirectoriesAfter { succeeded: failed, failed: succeeded }
@@ -260,31 +277,6 @@ impl LineAnalyzer {
         }
     }
 
-    fn analyze_chain(
-        &mut self,
-        first: &Statement,
-        rest: &[(ChainOperator, Statement)],
-        scope: &StatementScope,
-    ) -> DirectoriesAfter {
-        let mut after = self.analyze_statement(first, scope);
-        for (join, next) in rest {
-            let (start, skipped) = match join {
-                ChainOperator::And => (after.succeeded, after.failed),
-                ChainOperator::Or => (after.failed, after.succeeded),
-            };
-            let then = self.analyze_statement(next, &scope.in_directories(start));
-            after = match join {
-                ChainOperator::And => {
-                    DirectoriesAfter { failed: then.failed.union(skipped), ..then }
-                }
-                ChainOperator::Or => {
-                    DirectoriesAfter { succeeded: then.succeeded.union(skipped), ..then }
-                }
-            };
-        }
-        after
-    }
-
     fn analyze_branches(
         &mut self,
         arms: &[(ShellScript, ShellScript)],
@@ -318,7 +310,7 @@ impl LineAnalyzer {
             self.check_arithmetic(&source.0);
         }
         for word in &repeated.words {
-            if self.analyze_word(word, scope) != WordKind::Literal {
+            if !self.analyze_word(word, scope) {
                 self.findings.data.add_unknown();
             }
         }
@@ -379,8 +371,35 @@ impl LineAnalyzer {
         for assignment in &simple.assignments {
             // `IFS= read` splits the input, and does not affect later commands.
             let is_for_read = assignment.name == "IFS" && program == Some("read");
-            let sets = if is_for_read { AssignmentScope::NextRead } else { AssignmentScope::Shell };
-            self.analyze_assignment(assignment, sets, scope);
+            let name = &assignment.name;
+            if let Some(subscript) = &assignment.subscript {
+                self.check_arithmetic(&subscript.0);
+            }
+            match &assignment.value {
+                AssignedValue::Scalar(word) => {
+                    let text = format!("{name}={}", word.source);
+                    self.analyze_embedded_code(word, scope);
+                    if word.code_expansions.iter().any(|hole| hole.code != EmbeddedCode::Arithmetic)
+                    {
+                        self.findings.data.add_unknown();
+                    }
+                    match word::decode(word) {
+                        Ok(decoded) => {
+                            let value = self.decode_argument(word, decoded);
+                            if !is_for_read {
+                                self.check_variable(&text, name, value.literal());
+                            }
+                        }
+                        Err(reason) => self.findings.add_unknown(&text, reason),
+                    }
+                }
+                AssignedValue::Array(source) => {
+                    let text = format!("{name}={}", source.0);
+                    self.findings.data.add_unknown();
+                    self.add_unknown_if_err(&text, word::check_no_code(&source.0));
+                    self.check_variable(&text, name, None);
+                }
+            }
         }
         for redirect in &simple.redirects {
             self.analyze_redirect(redirect, scope);
@@ -424,42 +443,6 @@ impl LineAnalyzer {
                 self.findings.data.add_literal(&prefix);
                 self.findings.data.evaluates |= has_arithmetic;
                 CommandWord::Unknown(word.source.clone())
-            }
-        }
-    }
-
-    fn analyze_assignment(
-        &mut self,
-        assignment: &Assignment,
-        sets: AssignmentScope,
-        scope: &StatementScope,
-    ) {
-        let name = &assignment.name;
-        if let Some(subscript) = &assignment.subscript {
-            self.check_arithmetic(&subscript.0);
-        }
-        match &assignment.value {
-            AssignedValue::Scalar(word) => {
-                let text = format!("{name}={}", word.source);
-                self.analyze_embedded_code(word, scope);
-                if word.code_expansions.iter().any(|hole| hole.code != EmbeddedCode::Arithmetic) {
-                    self.findings.data.add_unknown();
-                }
-                match word::decode(word) {
-                    Ok(decoded) => {
-                        let value = self.decode_argument(word, decoded);
-                        if sets == AssignmentScope::Shell {
-                            self.check_variable(&text, name, value.literal());
-                        }
-                    }
-                    Err(reason) => self.findings.add_unknown(&text, reason),
-                }
-            }
-            AssignedValue::Array(source) => {
-                let text = format!("{name}={}", source.0);
-                self.findings.data.add_unknown();
-                self.add_unknown_if_err(&text, word::check_no_code(&source.0));
-                self.check_variable(&text, name, None);
             }
         }
     }
@@ -521,21 +504,14 @@ impl LineAnalyzer {
         }
     }
 
-    /// Walks a word whose value names nothing.
-    fn analyze_word(&mut self, word: &ShellWord, scope: &StatementScope) -> WordKind {
+    /// Walks a word whose value names nothing, and returns whether the word is literal.
+    fn analyze_word(&mut self, word: &ShellWord, scope: &StatementScope) -> bool {
         self.analyze_embedded_code(word, scope);
         match word::decode(word) {
-            Ok(decoded @ DecodedWord::Literal(_)) => {
-                self.decode_argument(word, decoded);
-                WordKind::Literal
-            }
-            Ok(decoded @ DecodedWord::Dynamic { .. }) => {
-                self.decode_argument(word, decoded);
-                WordKind::Dynamic
-            }
+            Ok(decoded) => self.decode_argument(word, decoded).literal().is_some(),
             Err(reason) => {
                 self.findings.add_unknown(&word.source, reason);
-                WordKind::Dynamic
+                false
             }
         }
     }
@@ -570,18 +546,4 @@ impl LineAnalyzer {
             self.findings.add_unknown(text, reason);
         }
     }
-}
-
-/// The scope of an assignment.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum AssignmentScope {
-    Shell,
-    NextRead,
-}
-
-/// Whether a word is known.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum WordKind {
-    Literal,
-    Dynamic,
 }

@@ -105,7 +105,34 @@ fn unknown_reason(
                 None => Some(UnknownReason::Arithmetic),
             })
         }
-        "set" => check_set_options(findings, arguments),
+        "set" => {
+            let mut takes_name = false;
+            for (index, word) in arguments.iter().enumerate() {
+                let Some(text) = word.literal() else {
+                    return Some(UnknownReason::Redefinition);
+                };
+                if std::mem::take(&mut takes_name) {
+                    if !SET_OPTIONS.contains(&text) {
+                        return Some(UnknownReason::Redefinition);
+                    }
+                } else if text == "--" {
+                    if arguments.iter().skip(index).any(|word| word.literal().is_none()) {
+                        findings.data.add_unknown();
+                    }
+                    return None;
+                } else if let Some(letters) = text.strip_prefix(['-', '+']) {
+                    if letters.is_empty()
+                        || !letters.chars().all(|letter| SET_LETTERS.contains(letter))
+                    {
+                        return Some(UnknownReason::Redefinition);
+                    }
+                    takes_name = letters.contains('o');
+                } else {
+                    return None;
+                }
+            }
+            None
+        }
         "unset" | "getopts" => check_variable_names(arguments),
         "printf" if is_option("v") => {
             findings.data.add_unknown();
@@ -161,36 +188,6 @@ fn check_variable_names(arguments: &[CommandWord]) -> Option<UnknownReason> {
         None => Some(UnknownReason::Variable),
     };
     arguments.iter().find_map(refused)
-}
-
-fn check_set_options(
-    findings: &mut LineFindings,
-    arguments: &[CommandWord],
-) -> Option<UnknownReason> {
-    let mut takes_name = false;
-    for (index, word) in arguments.iter().enumerate() {
-        let Some(text) = word.literal() else {
-            return Some(UnknownReason::Redefinition);
-        };
-        if std::mem::take(&mut takes_name) {
-            if !SET_OPTIONS.contains(&text) {
-                return Some(UnknownReason::Redefinition);
-            }
-        } else if text == "--" {
-            if arguments.iter().skip(index).any(|word| word.literal().is_none()) {
-                findings.data.add_unknown();
-            }
-            return None;
-        } else if let Some(letters) = text.strip_prefix(['-', '+']) {
-            if letters.is_empty() || !letters.chars().all(|letter| SET_LETTERS.contains(letter)) {
-                return Some(UnknownReason::Redefinition);
-            }
-            takes_name = letters.contains('o');
-        } else {
-            return None;
-        }
-    }
-    None
 }
 
 /// Returns whether an option word contains one of the letters. A word that the shell expands may.

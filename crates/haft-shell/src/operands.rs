@@ -146,7 +146,20 @@ impl OperandRole {
             }
             Self::Copies => copied(read, FileUseMode::Read),
             Self::Moves => [all(FileUseMode::Read), copied(read, FileUseMode::Write)].concat(),
-            Self::Packs => packed(read),
+            Self::Packs => {
+                let mut operands = read.operands.iter();
+                let archive = operands.next().filter(|archive| *archive != "-");
+                let mut files: Vec<_> =
+                    operands.map(|operand| (operand.clone(), FileUseMode::Read)).collect();
+                // A name without a suffix gets one.
+                let ended =
+                    |name: &String| (!last_name(name).contains('.')).then(|| format!("{name}.zip"));
+                let names = archive.into_iter().flat_map(|name| [Some(name.clone()), ended(name)]);
+                for name in names.flatten() {
+                    files.extend([(name.clone(), FileUseMode::Read), (name, FileUseMode::Write)]);
+                }
+                files
+            }
             Self::Unpacks => {
                 let archive =
                     read.operands.first().map(|archive| (archive.clone(), FileUseMode::Read));
@@ -154,7 +167,17 @@ impl OperandRole {
                 let here = (!is_told).then(|| (".".to_owned(), FileUseMode::Write));
                 archive.into_iter().chain(here).collect()
             }
-            Self::Settings => settings(read),
+            Self::Settings => {
+                let file = |operand: &String| {
+                    let (name, value) = operand.split_once('=')?;
+                    match name {
+                        "if" => Some((value.to_owned(), FileUseMode::Read)),
+                        "of" => Some((value.to_owned(), FileUseMode::Write)),
+                        _ => None,
+                    }
+                };
+                read.operands.iter().filter_map(file).collect()
+            }
         }
     }
 }
@@ -173,32 +196,7 @@ fn copied(read: &read::UtilityArguments, how: FileUseMode) -> Vec<(String, FileU
     sources.chain(target.map(|target| (target, FileUseMode::Write))).collect()
 }
 
-fn packed(read: &read::UtilityArguments) -> Vec<(String, FileUseMode)> {
-    let mut operands = read.operands.iter();
-    let archive = operands.next().filter(|archive| *archive != "-");
-    let mut files: Vec<_> = operands.map(|operand| (operand.clone(), FileUseMode::Read)).collect();
-    // A name without a suffix gets one.
-    let ended = |name: &String| (!last_name(name).contains('.')).then(|| format!("{name}.zip"));
-    let names = archive.into_iter().flat_map(|name| [Some(name.clone()), ended(name)]);
-    for name in names.flatten() {
-        files.extend([(name.clone(), FileUseMode::Read), (name, FileUseMode::Write)]);
-    }
-    files
-}
-
 fn last_name(path: &str) -> &str {
     let name = path.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
     if matches!(name, "" | "." | "..") { "." } else { name }
-}
-
-fn settings(read: &read::UtilityArguments) -> Vec<(String, FileUseMode)> {
-    let file = |operand: &String| {
-        let (name, value) = operand.split_once('=')?;
-        match name {
-            "if" => Some((value.to_owned(), FileUseMode::Read)),
-            "of" => Some((value.to_owned(), FileUseMode::Write)),
-            _ => None,
-        }
-    };
-    read.operands.iter().filter_map(file).collect()
 }

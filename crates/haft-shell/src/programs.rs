@@ -140,10 +140,25 @@ pub(crate) fn unknown_reason(name: &str, arguments: &[CommandWord]) -> Option<Un
         match name {
             "git" => !git::is_plain(arguments),
             "sed" => !sed::is_plain(arguments),
-            name => RUNNING_OPTIONS
-                .iter()
-                .filter(|options| options.program == name)
-                .any(|options| options.are_given(arguments)),
+            name => RUNNING_OPTIONS.iter().filter(|options| options.program == name).any(
+                |LauncherOptions { letters, names, .. }| {
+                    let holds_letter = |text: &str| text.contains(|char| letters.contains(char));
+                    // A word that is not literal makes the command unknown anyway.
+                    arguments.iter().enumerate().any(|(index, word)| {
+                        let Some(text) = word.literal() else { return false };
+                        if text.starts_with("--") {
+                            let long = text.split('=').next().unwrap_or(text);
+                            return long != "--"
+                                && names.iter().any(|option| option.starts_with(long));
+                        }
+                        match text.strip_prefix('-') {
+                            Some(letters) => holds_letter(letters),
+                            // `tar xIf` has its letters without a dash.
+                            None => name == "tar" && index == 0 && holds_letter(text),
+                        }
+                    })
+                },
+            ),
         }
     };
     runs_others.then_some(UnknownReason::RunsOthers)
@@ -171,25 +186,5 @@ fn path_within(directory: &str, path: &str) -> String {
         (_, path) if path.starts_with('/') => path.to_owned(),
         (directory, ".") => directory.to_owned(),
         (directory, path) => format!("{}/{path}", directory.trim_end_matches('/')),
-    }
-}
-
-impl LauncherOptions {
-    fn are_given(&self, arguments: &[CommandWord]) -> bool {
-        let holds_letter = |text: &str| text.contains(|char| self.letters.contains(char));
-        // A word that is not literal makes the command unknown anyway.
-        let mut literals = arguments.iter().map(CommandWord::literal).enumerate();
-        literals.any(|(index, text)| {
-            let Some(text) = text else { return false };
-            if text.starts_with("--") {
-                let name = text.split('=').next().unwrap_or(text);
-                return name != "--" && self.names.iter().any(|option| option.starts_with(name));
-            }
-            match text.strip_prefix('-') {
-                Some(letters) => holds_letter(letters),
-                // `tar xIf` has its letters without a dash.
-                None => self.program == "tar" && index == 0 && holds_letter(text),
-            }
-        })
     }
 }

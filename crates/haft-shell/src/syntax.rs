@@ -200,19 +200,8 @@ impl Eq for ShellWord {}
 /// If the line exceeds a limit, is not valid bash, contains an unsupported construct, or the
 /// parsers disagree.
 pub(crate) fn parse(line: &str) -> Result<ShellScript, UnknownReason> {
-    check_bounds(line)?;
-    // shuck goes first: it has its own limits, and refuses input that would make brush hang.
-    let script = shuck::parse(line, NESTING_MAX)?;
-    if script == brush::parse(line, NESTING_MAX)? {
-        Ok(script)
-    } else {
-        Err(UnknownReason::Ambiguous)
-    }
-}
-
-/// Checks the limits before any parser runs. Quotes are not understood here, so a text that is full
-/// of brackets may be refused although nothing in it nests.
-fn check_bounds(line: &str) -> Result<(), UnknownReason> {
+    // Quotes are not understood here, so a text that is full of brackets may be refused although nothing
+    // in it nests.
     if line.len() > LINE_BYTES_MAX {
         return Err(UnknownReason::TooLarge);
     }
@@ -232,13 +221,7 @@ fn check_bounds(line: &str) -> Result<(), UnknownReason> {
             return Err(UnknownReason::TooLarge);
         }
     }
-    check_descriptors(line)?;
-    check_prefixes(line)
-}
-
-/// Limits the numbers before and after redirections. brush panics at a number that does not fit in
-/// 32 bits.
-fn check_descriptors(line: &str) -> Result<(), UnknownReason> {
+    // brush panics at a descriptor number that does not fit in 32 bits.
     let is_digit = |char: char| char.is_ascii_digit();
     let is_long = |part: &str| {
         let first = part.len() - part.trim_start_matches(is_digit).len();
@@ -247,11 +230,10 @@ fn check_descriptors(line: &str) -> Result<(), UnknownReason> {
     };
     let mut parts = line.split(['<', '>', '&']);
     let is_plain = !line.contains(['<', '>']);
-    if is_plain || !parts.any(is_long) { Ok(()) } else { Err(UnknownReason::TooLarge) }
-}
-
-/// Limits the keywords that may precede each other. shuck counts no depth for them.
-fn check_prefixes(line: &str) -> Result<(), UnknownReason> {
+    if !is_plain && parts.any(is_long) {
+        return Err(UnknownReason::TooLarge);
+    }
+    // shuck counts no depth for keywords that precede each other.
     let mut count: usize = 0;
     for word in line.split_whitespace() {
         match word {
@@ -264,7 +246,13 @@ fn check_prefixes(line: &str) -> Result<(), UnknownReason> {
             return Err(UnknownReason::TooLarge);
         }
     }
-    Ok(())
+    // shuck goes first: it has its own limits, and refuses input that would make brush hang.
+    let script = shuck::parse(line, NESTING_MAX)?;
+    if script == brush::parse(line, NESTING_MAX)? {
+        Ok(script)
+    } else {
+        Err(UnknownReason::Ambiguous)
+    }
 }
 
 /// Returns a source without its line continuations.

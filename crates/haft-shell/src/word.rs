@@ -22,15 +22,66 @@ pub(crate) enum DecodedWord {
 /// Decodes a word that is split and expanded like an argument.
 pub(crate) fn decode(word: &syntax::ShellWord) -> Result<DecodedWord, UnknownReason> {
     let mut decoder = WordDecoder::new(word);
-    decoder.bare()?;
-    Ok(decoder.finish())
+    loop {
+        if decoder.skip_code_expansion() {
+            continue;
+        }
+        let starts_tilde = decoder.at == 0 || decoder.text.ends_with(['=', ':']);
+        let Some(char) = decoder.take() else { return Ok(decoder.finish()) };
+        match char {
+            '\\' => match decoder.take() {
+                Some('\n') => {}
+                Some(escaped) => decoder.text.push(escaped),
+                None => return Err(UnknownReason::Syntax),
+            },
+            '\'' => {
+                let (quoted, _) = decoder.rest().split_once('\'').ok_or(UnknownReason::Syntax)?;
+                decoder.text.push_str(quoted);
+                decoder.at += quoted.len() + 1;
+            }
+            '"' => decoder.double_quoted()?,
+            '$' if decoder.rest().starts_with('\'') => decoder.ansi_quoted()?,
+            // The text may be translated.
+            '$' if decoder.rest().starts_with('"') => decoder.become_dynamic(),
+            '$' => decoder.dollar()?,
+            '~' if starts_tilde => decoder.become_dynamic(),
+            '*' | '?' => decoder.become_dynamic(),
+            '[' if decoder.rest().contains(']') => decoder.become_dynamic(),
+            '{' if decoder.rest().starts_with('}') => {
+                decoder.at += 1;
+                decoder.text.push_str("{}");
+            }
+            '{' => {
+                decoder.brace.get_or_insert(decoder.text.len());
+                decoder.text.push('{');
+            }
+            '}' if decoder.brace.is_some() => {
+                decoder.text.truncate(decoder.brace.unwrap_or_default());
+                decoder.become_dynamic();
+            }
+            '`' | '(' | ')' | '<' | '>' | '|' | '&' | ';' | '\n' => {
+                return Err(UnknownReason::Expansion);
+            }
+            char => decoder.text.push(char),
+        }
+    }
 }
 
 /// Checks that a here-document contains no code outside its known substitutions.
 pub(crate) fn decode_document(word: &syntax::ShellWord) -> Result<DecodedWord, UnknownReason> {
     let mut decoder = WordDecoder::new(word);
-    decoder.document()?;
-    Ok(decoder.finish())
+    loop {
+        if decoder.skip_code_expansion() {
+            continue;
+        }
+        match decoder.take() {
+            None => return Ok(decoder.finish()),
+            Some('\\') => decoder.quoted_escape(),
+            Some('$') => decoder.dollar()?,
+            Some('`') => return Err(UnknownReason::Expansion),
+            Some(char) => decoder.text.push(char),
+        }
+    }
 }
 
 /// Checks that text with expansions, which is not decoded, contains no code.
@@ -92,55 +143,6 @@ impl<'a> WordDecoder<'a> {
         self.prefix.get_or_insert_with(|| self.text.clone());
     }
 
-    fn bare(&mut self) -> Result<(), UnknownReason> {
-        loop {
-            if self.skip_code_expansion() {
-                continue;
-            }
-            let starts_tilde = self.at == 0 || self.text.ends_with(['=', ':']);
-            let Some(char) = self.take() else { return Ok(()) };
-            match char {
-                '\\' => match self.take() {
-                    Some('\n') => {}
-                    Some(escaped) => self.text.push(escaped),
-                    None => return Err(UnknownReason::Syntax),
-                },
-                '\'' => self.single_quoted()?,
-                '"' => self.double_quoted()?,
-                '$' if self.rest().starts_with('\'') => self.ansi_quoted()?,
-                // The text may be translated.
-                '$' if self.rest().starts_with('"') => self.become_dynamic(),
-                '$' => self.dollar()?,
-                '~' if starts_tilde => self.become_dynamic(),
-                '*' | '?' => self.become_dynamic(),
-                '[' if self.rest().contains(']') => self.become_dynamic(),
-                '{' if self.rest().starts_with('}') => {
-                    self.at += 1;
-                    self.text.push_str("{}");
-                }
-                '{' => {
-                    self.brace.get_or_insert(self.text.len());
-                    self.text.push('{');
-                }
-                '}' if self.brace.is_some() => {
-                    self.text.truncate(self.brace.unwrap_or_default());
-                    self.become_dynamic();
-                }
-                '`' | '(' | ')' | '<' | '>' | '|' | '&' | ';' | '\n' => {
-                    return Err(UnknownReason::Expansion);
-                }
-                char => self.text.push(char),
-            }
-        }
-    }
-
-    fn single_quoted(&mut self) -> Result<(), UnknownReason> {
-        let end = self.rest().find('\'').ok_or(UnknownReason::Syntax)?;
-        self.text.push_str(self.rest().get(..end).unwrap_or_default());
-        self.at += end + 1;
-        Ok(())
-    }
-
     /// Parses `'…'` after a dollar sign. Only escapes of a single character are decoded.
     fn ansi_quoted(&mut self) -> Result<(), UnknownReason> {
         self.at += 1;
@@ -168,21 +170,6 @@ impl<'a> WordDecoder<'a> {
                 None if self.is_searched => return Ok(()),
                 None => return Err(UnknownReason::Syntax),
                 Some('"') => return Ok(()),
-                Some('\\') => self.quoted_escape(),
-                Some('$') => self.dollar()?,
-                Some('`') => return Err(UnknownReason::Expansion),
-                Some(char) => self.text.push(char),
-            }
-        }
-    }
-
-    fn document(&mut self) -> Result<(), UnknownReason> {
-        loop {
-            if self.skip_code_expansion() {
-                continue;
-            }
-            match self.take() {
-                None => return Ok(()),
                 Some('\\') => self.quoted_escape(),
                 Some('$') => self.dollar()?,
                 Some('`') => return Err(UnknownReason::Expansion),
@@ -234,7 +221,38 @@ impl<'a> WordDecoder<'a> {
         };
         match next {
             '(' | '[' => Err(UnknownReason::Expansion),
-            '{' => self.parameter(),
+            // The end of `{…}` does not matter once it is known that no code follows in the word, so the rest is
+            // only searched for code.
+            '{' => {
+                self.become_dynamic();
+                let body = self.rest();
+                let simple = body.find('}').and_then(|end| body.get(1..end));
+                let is_name = |char: char| char.is_ascii_alphanumeric() || char == '_';
+                if let Some(name) =
+                    simple.filter(|name| !name.is_empty() && name.chars().all(is_name))
+                {
+                    self.at += name.len() + 2;
+                    return Ok(());
+                }
+                // The rest of the source, with a space for every substitution.
+                let mut body = String::new();
+                let mut at = self.at;
+                for hole in
+                    self.word.code_expansions.iter().filter(|hole| hole.range.start >= self.at)
+                {
+                    body.push_str(self.word.source.get(at..hole.range.start).unwrap_or_default());
+                    body.push(' ');
+                    at = hole.range.end;
+                }
+                body.push_str(self.word.source.get(at..).unwrap_or_default());
+                // Arithmetic may be a subscript, or the text after a colon that begins no default.
+                let after = |mark: char| body.split(mark).skip(1);
+                self.has_arithmetic |= after('[').any(|rest| !rest.starts_with(['@', '*']))
+                    || after(':').any(|rest| !rest.starts_with(['-', '=', '?', '+']));
+                self.at = self.word.source.len();
+                self.is_searched = true;
+                check_no_code(&format!("${body}"))
+            }
             next if next.is_ascii_alphanumeric() || "_@*#?-$!".contains(next) => {
                 self.at += next.len_utf8();
                 self.become_dynamic();
@@ -246,42 +264,4 @@ impl<'a> WordDecoder<'a> {
             }
         }
     }
-
-    /// Parses `{…}` after a dollar sign. Its end does not matter once it is known that no code
-    /// follows in the word, so the rest is only searched for code.
-    fn parameter(&mut self) -> Result<(), UnknownReason> {
-        self.become_dynamic();
-        let body = self.rest();
-        let simple = body.find('}').and_then(|end| body.get(1..end));
-        let is_name = |char: char| char.is_ascii_alphanumeric() || char == '_';
-        if let Some(name) = simple.filter(|name| !name.is_empty() && name.chars().all(is_name)) {
-            self.at += name.len() + 2;
-            return Ok(());
-        }
-        let body = self.without_code_expansions();
-        self.has_arithmetic |= has_subscript(&body);
-        self.at = self.word.source.len();
-        self.is_searched = true;
-        check_no_code(&format!("${body}"))
-    }
-
-    /// Returns the rest of the source with a space for every substitution.
-    fn without_code_expansions(&self) -> String {
-        let mut text = String::new();
-        let mut at = self.at;
-        for hole in self.word.code_expansions.iter().filter(|hole| hole.range.start >= self.at) {
-            text.push_str(self.word.source.get(at..hole.range.start).unwrap_or_default());
-            text.push(' ');
-            at = hole.range.end;
-        }
-        text + self.word.source.get(at..).unwrap_or_default()
-    }
-}
-
-/// Returns whether parameter expansions in `text` may evaluate arithmetic: as a subscript, or after
-/// a colon that begins no default.
-fn has_subscript(text: &str) -> bool {
-    let after = |mark: char| text.split(mark).skip(1);
-    after('[').any(|rest| !rest.starts_with(['@', '*']))
-        || after(':').any(|rest| !rest.starts_with(['-', '=', '?', '+']))
 }

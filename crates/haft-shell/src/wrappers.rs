@@ -156,7 +156,24 @@ impl Wrapper {
                 are_options_over = true;
                 rest = after;
             } else if !are_options_over && text.starts_with('-') {
-                rest = self.after_option(text, after)?;
+                let number = text.strip_prefix('-').unwrap_or_default();
+                let is_number = !number.is_empty() && number.bytes().all(|it| it.is_ascii_digit());
+                // A value in the same word follows the letter, or the name and `=`.
+                let holds_value = |valued: &&str| {
+                    let value = text.strip_prefix(*valued).unwrap_or_default();
+                    (valued.len() == 2 && !value.is_empty())
+                        || (valued.starts_with("--") && value.starts_with('='))
+                };
+                if self.options_with_value.contains(&text) {
+                    (_, rest) = after.split_first().ok_or(UnknownReason::RunsOthers)?;
+                } else if self.flags.contains(&text)
+                    || self.options_with_value.iter().any(holds_value)
+                    || (self.name == "nice" && is_number)
+                {
+                    rest = after;
+                } else {
+                    return Err(UnknownReason::RunsOthers);
+                }
             } else if self.assignments == LeadingAssignments::Allowed && text.contains('=') {
                 let (name, value) = text.split_once('=').unwrap_or_default();
                 if variables::decides_what_runs(name, Some(value)) {
@@ -173,33 +190,6 @@ impl Wrapper {
             }
         }
         Ok(rest)
-    }
-
-    fn after_option<'a>(
-        &self,
-        option: &str,
-        after: &'a [CommandWord],
-    ) -> Result<&'a [CommandWord], UnknownReason> {
-        let is_letter_with_value =
-            |valued: &&&str| valued.len() == 2 && option.len() > 2 && option.starts_with(**valued);
-        let is_name_with_value = |valued: &&&str| {
-            valued.starts_with("--")
-                && option.strip_prefix(**valued).is_some_and(|rest| rest.starts_with('='))
-        };
-        let number = option.strip_prefix('-').unwrap_or_default();
-        let is_number = number.bytes().all(|byte| byte.is_ascii_digit());
-        if self.options_with_value.contains(&option) {
-            let (_, rest) = after.split_first().ok_or(UnknownReason::RunsOthers)?;
-            Ok(rest)
-        } else if self.flags.contains(&option)
-            || self.options_with_value.iter().any(|valued| is_letter_with_value(&valued))
-            || self.options_with_value.iter().any(|valued| is_name_with_value(&valued))
-            || (self.name == "nice" && !number.is_empty() && is_number)
-        {
-            Ok(after)
-        } else {
-            Err(UnknownReason::RunsOthers)
-        }
     }
 }
 

@@ -34,7 +34,25 @@ pub(super) fn parse_arguments(utility: &Utility, arguments: &[CommandWord]) -> U
     let mut rest = arguments.iter();
     while let Some(word) = rest.next() {
         let Some(text) = word.literal() else {
-            read.take_unknown(utility.role);
+            // The word may expand to any number of operands, so the first and the last operand are uncertain.
+            match utility.role {
+                OperandRole::Reads
+                | OperandRole::ReadsHere
+                | OperandRole::Writes
+                | OperandRole::Unpacks
+                | OperandRole::Settings => {}
+                OperandRole::Searches | OperandRole::SearchesHere | OperandRole::Changes => {
+                    read.is_first_given |= read.operands.is_empty();
+                    read.is_recursive = true;
+                }
+                OperandRole::Filters
+                | OperandRole::Copies
+                | OperandRole::Moves
+                | OperandRole::Packs
+                | OperandRole::Either => {
+                    read.is_doubtful = true;
+                }
+            }
             continue;
         };
         let takes_next = if text == "--" {
@@ -68,29 +86,6 @@ enum OptionValueKind {
 }
 
 impl UtilityArguments {
-    /// Takes a word that may expand to any number of operands, so that the first and last operands
-    /// are uncertain.
-    fn take_unknown(&mut self, role: OperandRole) {
-        match role {
-            OperandRole::Reads
-            | OperandRole::ReadsHere
-            | OperandRole::Writes
-            | OperandRole::Unpacks
-            | OperandRole::Settings => {}
-            OperandRole::Searches | OperandRole::SearchesHere | OperandRole::Changes => {
-                self.is_first_given |= self.operands.is_empty();
-                self.is_recursive = true;
-            }
-            OperandRole::Filters
-            | OperandRole::Copies
-            | OperandRole::Moves
-            | OperandRole::Packs
-            | OperandRole::Either => {
-                self.is_doubtful = true;
-            }
-        }
-    }
-
     fn long(&mut self, utility: &Utility, option: &str) -> Option<OptionValueKind> {
         let (name, value) = match option.split_once('=') {
             Some((name, value)) => (name, Some(value)),

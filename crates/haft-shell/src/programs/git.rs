@@ -74,6 +74,9 @@ const RUNNING_OPTIONS: &[&str] = &[
     "--interactive",
 ];
 
+/// Shortest abbreviation that counts as one of these options, with its dashes.
+const LETTERS_MIN: usize = 4;
+
 /// Options of `git config` that make it only read, whatever the other arguments are.
 const READING_SETTINGS: &[&str] = &["--get", "--get-all", "--get-regexp", "--list", "-l"];
 const WRITING_SETTINGS: &[&str] =
@@ -165,44 +168,37 @@ fn is_plain_subcommand(name: &str, arguments: &[CommandWord]) -> bool {
     let is_short = |letters: &[&str]| {
         options().any(|text| letters.iter().any(|letter| text.starts_with(letter)))
     };
-    let runs = options().any(is_running_option)
+    let runs = options().any(|text| {
+            let name = text.split('=').next().unwrap_or(text);
+            // Any unambiguous abbreviation is accepted. The shortest abbreviations belong to other
+            // options as well.
+            RUNNING_OPTIONS.iter().any(|option| {
+                *option == name || (name.len() >= LETTERS_MIN && option.starts_with(name))
+            })
+        })
         // A transport that is a command.
         || arguments.iter().filter_map(CommandWord::literal).any(|text| text.starts_with("ext::"));
     if runs || RUNNING.contains(&name) {
         return false;
     }
     match name {
-        "config" => is_plain_config(arguments),
+        // Reading settings is plain, and so is writing settings that run nothing.
+        "config" => {
+            let words = || arguments.iter().filter_map(CommandWord::literal);
+            let mut operands = words().filter(|text| !text.starts_with('-'));
+            let first = operands.next();
+            let is_reading = matches!(first, Some("get" | "list")) || operands.next().is_none();
+            let has_other_options =
+                words().any(|text| text.starts_with('-') && !WRITING_SETTINGS.contains(&text));
+            words().any(|text| READING_SETTINGS.contains(&text))
+                || (!has_other_options && (is_reading || first.is_some_and(is_harmless)))
+        }
         "bisect" => !arguments.iter().any(|word| word.literal() == Some("run")),
         "clone" => !is_short(&["-u", "-c"]),
         "grep" => !is_short(&["-O"]),
         "rebase" => !is_short(&["-x", "-i"]),
         _ => true,
     }
-}
-
-fn is_running_option(text: &str) -> bool {
-    let name = text.split('=').next().unwrap_or(text);
-    // Any unambiguous abbreviation is accepted. The shortest abbreviations belong to other options
-    // as well.
-    const LETTERS_MIN: usize = 4;
-    RUNNING_OPTIONS
-        .iter()
-        .any(|option| *option == name || (name.len() >= LETTERS_MIN && option.starts_with(name)))
-}
-
-/// Reading settings is plain, and so is writing settings that run nothing.
-fn is_plain_config(arguments: &[CommandWord]) -> bool {
-    let words = || arguments.iter().filter_map(CommandWord::literal);
-    if words().any(|text| READING_SETTINGS.contains(&text)) {
-        return true;
-    }
-    let mut operands = words().filter(|text| !text.starts_with('-'));
-    let first = operands.next();
-    let is_reading = matches!(first, Some("get" | "list")) || operands.next().is_none();
-    let has_other_options =
-        words().any(|text| text.starts_with('-') && !WRITING_SETTINGS.contains(&text));
-    !has_other_options && (is_reading || first.is_some_and(is_harmless))
 }
 
 fn is_harmless(setting: &str) -> bool {

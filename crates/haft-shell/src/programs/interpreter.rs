@@ -79,18 +79,6 @@ fn find(name: &str) -> Option<&'static Interpreter> {
     INTERPRETERS.iter().find(|known| known.names.contains(&bare))
 }
 
-/// Returns the backup path of a file that is edited in place. `kept` is a suffix, or a name in
-/// which a star stands for the old name and which may lead to another directory.
-fn backup_path(path: &str, kept: &str) -> Option<String> {
-    let (directory, name) = path.rsplit_once('/').unwrap_or((".", path));
-    match kept {
-        "" => None,
-        kept if !kept.contains('*') => Some(format!("{path}{kept}")),
-        kept if kept.contains('/') => Some(kept.replace('*', name)),
-        kept => Some(path_within(directory, &kept.replace('*', name))),
-    }
-}
-
 impl Interpreter {
     fn files(&self, arguments: &[CommandWord]) -> Vec<(String, FileUseMode)> {
         let mut options = InterpreterOptions::default();
@@ -165,7 +153,16 @@ impl InterpreterOptions {
             files.push((text.to_owned(), Read));
             if let Some(kept) = self.in_place.as_ref().filter(|_| index >= script) {
                 files.push((text.to_owned(), Write));
-                files.extend(backup_path(text, kept).map(|path| (path, Write)));
+                // The value is a suffix, or a name in which a star stands for the old name and which may
+                // lead to another directory.
+                let (directory, name) = text.rsplit_once('/').unwrap_or((".", text));
+                let backup = match kept.as_str() {
+                    "" => continue,
+                    kept if !kept.contains('*') => format!("{text}{kept}"),
+                    kept if kept.contains('/') => kept.replace('*', name),
+                    kept => path_within(directory, &kept.replace('*', name)),
+                };
+                files.push((backup, Write));
             }
         }
         files

@@ -31,7 +31,17 @@ pub(super) fn is_plain(arguments: &[CommandWord]) -> bool {
     let Some(read) = read(arguments) else { return false };
     let suffix = read.in_place.unwrap_or_default();
     // A suffix with these characters names another directory.
-    !suffix.contains(['/', '*']) && read.scripts.iter().all(|script| is_plain_script(script))
+    let names_directory = suffix.contains(['/', '*']);
+    !names_directory
+        && read.scripts.iter().all(|script| {
+            let between = [' ', '\t', '\n', ';', '}'];
+            let mut rest = script.trim_start_matches(between);
+            while !rest.is_empty() {
+                let Some(after) = after_command(rest) else { return false };
+                rest = after.trim_start_matches(between);
+            }
+            true
+        })
 }
 
 /// Returns the files that are read or edited, and their backups.
@@ -74,7 +84,20 @@ fn read(arguments: &[CommandWord]) -> Option<SedArguments<'_>> {
         } else if FLAGS.contains(&text) {
             // It changes how scripts run, but not their abilities.
         } else if text.starts_with('-') && text.len() > 1 {
-            rest = read_letters(text, rest, &mut read)?;
+            // A cluster of letters, of which the last may take a value.
+            let flags = text.strip_prefix('-')?;
+            if let Some(at) = flags.find(|letter| !FLAG_LETTERS.contains(letter)) {
+                match flags.get(at..)?.split_at_checked(1)? {
+                    ("i", suffix) => read.in_place = Some(suffix),
+                    ("e", "") => {
+                        let (script, after) = rest.split_first()?;
+                        read.scripts.push(script.literal()?);
+                        rest = after;
+                    }
+                    ("e", script) => read.scripts.push(script),
+                    _ => return None,
+                }
+            }
         } else {
             operands.push(text);
         }
@@ -87,46 +110,13 @@ fn read(arguments: &[CommandWord]) -> Option<SedArguments<'_>> {
     Some(read)
 }
 
-/// Parses a cluster of letters, and the script after it if the last letter takes one.
-fn read_letters<'a>(
-    cluster: &'a str,
-    after: &'a [CommandWord],
-    read: &mut SedArguments<'a>,
-) -> Option<&'a [CommandWord]> {
-    let flags = cluster.strip_prefix('-')?;
-    let special = flags.find(|letter| !FLAG_LETTERS.contains(letter));
-    let Some(at) = special else { return Some(after) };
-    let (letter, value) = flags.get(at..)?.split_at_checked(1)?;
-    match letter {
-        "i" => {
-            read.in_place = Some(value);
-            Some(after)
-        }
-        "e" if value.is_empty() => {
-            let (script, after) = after.split_first()?;
-            read.scripts.push(script.literal()?);
-            Some(after)
-        }
-        "e" => {
-            read.scripts.push(value);
-            Some(after)
-        }
-        _ => None,
-    }
-}
-
-fn is_plain_script(script: &str) -> bool {
-    let mut rest = script.trim_start_matches([' ', '\t', '\n', ';', '}']);
-    while !rest.is_empty() {
-        let Some(after) = after_command(rest) else { return false };
-        rest = after.trim_start_matches([' ', '\t', '\n', ';', '}']);
-    }
-    true
-}
-
 /// Returns the text after the first command of a script, or `None` if the command is not plain.
 fn after_command(script: &str) -> Option<&str> {
-    let rest = after_addresses(script)?.trim_start_matches([' ', '\t', '!']);
+    let mut rest = after_address(script)?;
+    if let Some(second) = rest.trim_start().strip_prefix(',') {
+        rest = after_address(second.trim_start_matches([' ', '+', '~']))?;
+    }
+    let rest = rest.trim_start_matches([' ', '\t', '!']);
     let mut chars = rest.chars();
     let command = chars.next()?;
     let rest = chars.as_str();
@@ -150,15 +140,6 @@ fn after_command(script: &str) -> Option<&str> {
     }
 }
 
-/// Skips `address[,address]`.
-fn after_addresses(script: &str) -> Option<&str> {
-    let rest = after_address(script)?;
-    match rest.trim_start().strip_prefix(',') {
-        Some(second) => after_address(second.trim_start_matches([' ', '+', '~'])),
-        None => Some(rest),
-    }
-}
-
 fn after_address(script: &str) -> Option<&str> {
     if script.starts_with('/') {
         return Some(after_parts(script, 1)?.trim_start_matches(['I', 'M']));
@@ -172,29 +153,22 @@ fn after_address(script: &str) -> Option<&str> {
 /// Skips a delimiter and `count` parts that end in it.
 fn after_parts(text: &str, count: usize) -> Option<&str> {
     let delimiter = text.chars().next().filter(|char| !matches!(char, '\\' | '\n'))?;
-    let mut rest = text.get(delimiter.len_utf8()..)?;
-    for _ in 0..count {
-        rest = after_delimiter(rest, delimiter)?;
-    }
-    Some(rest)
-}
-
-fn after_delimiter(text: &str, delimiter: char) -> Option<&str> {
-    let mut chars = text.chars();
-    while let Some(char) = chars.next() {
+    let mut chars = text.get(delimiter.len_utf8()..)?.chars();
+    let mut ended = 0;
+    while ended < count {
+        let char = chars.next()?;
         if char == '\\' {
             chars.next();
         } else if char == '[' {
             // Versions differ in whether a delimiter in brackets ends the part.
-            let inside = inside_brackets(chars.as_str())?;
-            if inside.contains(delimiter) {
+            if inside_brackets(chars.as_str())?.contains(delimiter) {
                 return None;
             }
         } else if char == delimiter {
-            return Some(chars.as_str());
+            ended += 1;
         }
     }
-    None
+    Some(chars.as_str())
 }
 
 /// Returns the text in brackets, or `None` if it is not plain.

@@ -108,9 +108,31 @@ impl TarArguments {
             } else if text == "--" {
                 are_options_over = true;
             } else if text.starts_with("--") {
-                pending.extend(read.long(text));
+                // A long option may be abbreviated.
+                let (name, value) = match text.split_once('=') {
+                    Some((name, value)) => (name, Some(value)),
+                    None => (text, None),
+                };
+                let named = |options: &[(&str, char)]| {
+                    let exact = options.iter().find(|(option, _)| *option == name);
+                    let begun = || options.iter().find(|(option, _)| option.starts_with(name));
+                    exact.or_else(begun).map(|(_, letter)| *letter)
+                };
+                match (named(LONG_WITH_VALUE), value) {
+                    (Some(letter), Some(value)) => read.take(letter, value),
+                    (Some(letter), None) => pending.push_back(letter),
+                    (None, _) => read.letters.extend(named(LONG)),
+                }
             } else if let Some(letters) = text.strip_prefix('-').filter(|it| !it.is_empty()) {
-                pending.extend(read.cluster(letters));
+                let value_at = letters.find(|letter| WITH_VALUE.contains(letter));
+                let (plain, valued) = letters.split_at(value_at.unwrap_or(letters.len()));
+                read.letters.push_str(plain);
+                let mut valued = valued.chars();
+                match (valued.next(), valued.as_str()) {
+                    (Some(letter), "") => pending.push_back(letter),
+                    (Some(letter), value) => read.take(letter, value),
+                    (None, _) => {}
+                }
             } else if index == 0 {
                 let (with_value, without): (Vec<char>, Vec<char>) =
                     text.chars().partition(|letter| WITH_VALUE.contains(*letter));
@@ -121,43 +143,6 @@ impl TarArguments {
             }
         }
         read
-    }
-
-    /// Parses letters after a dash, and returns the one whose value is the next word.
-    fn cluster(&mut self, letters: &str) -> Option<char> {
-        for (at, letter) in letters.char_indices() {
-            if WITH_VALUE.contains(letter) {
-                let value = letters.get(at + letter.len_utf8()..).unwrap_or_default();
-                if value.is_empty() {
-                    return Some(letter);
-                }
-                self.take(letter, value);
-                return None;
-            }
-            self.letters.push(letter);
-        }
-        None
-    }
-
-    /// Parses a long option, which may be abbreviated, and returns the letter whose value is the
-    /// next word.
-    fn long(&mut self, text: &str) -> Option<char> {
-        let (name, value) = match text.split_once('=') {
-            Some((name, value)) => (name, Some(value)),
-            None => (text, None),
-        };
-        let named = |options: &[(&str, char)]| {
-            let exact = options.iter().find(|(option, _)| *option == name);
-            let begun = || options.iter().find(|(option, _)| option.starts_with(name));
-            exact.or_else(begun).map(|(_, letter)| *letter)
-        };
-        let with_value = named(LONG_WITH_VALUE);
-        match (with_value, value) {
-            (Some(letter), Some(value)) => self.take(letter, value),
-            (Some(letter), None) => return Some(letter),
-            (None, _) => self.letters.extend(named(LONG)),
-        }
-        None
     }
 
     fn take(&mut self, letter: char, value: &str) {

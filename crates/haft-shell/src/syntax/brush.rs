@@ -42,28 +42,25 @@ struct BrushReader {
 impl BrushReader {
     fn list(&self, list: &ast::CompoundList) -> BrushResult<ShellScript> {
         let item = |item: &ast::CompoundListItem| {
-            let statement = self.chain(&item.0)?;
+            let list = &item.0;
+            let mut statement = self.pipeline(&list.first)?;
+            if !list.additional.is_empty() {
+                let rest = list.additional.iter().map(|next| {
+                    let (join, pipeline) = match next {
+                        ast::AndOr::And(pipeline) => (ChainOperator::And, pipeline),
+                        ast::AndOr::Or(pipeline) => (ChainOperator::Or, pipeline),
+                    };
+                    Ok((join, self.pipeline(pipeline)?))
+                });
+                let rest = rest.collect::<BrushResult<_>>()?;
+                statement = Statement::Chain(Box::new(statement), rest);
+            }
             Ok(match item.1 {
                 ast::SeparatorOperator::Async => Statement::Background(Box::new(statement)),
                 ast::SeparatorOperator::Sequence => statement,
             })
         };
         list.0.iter().map(item).collect::<BrushResult<_>>().map(ShellScript)
-    }
-
-    fn chain(&self, list: &ast::AndOrList) -> BrushResult<Statement> {
-        let first = self.pipeline(&list.first)?;
-        if list.additional.is_empty() {
-            return Ok(first);
-        }
-        let rest = list.additional.iter().map(|next| {
-            let (join, pipeline) = match next {
-                ast::AndOr::And(pipeline) => (ChainOperator::And, pipeline),
-                ast::AndOr::Or(pipeline) => (ChainOperator::Or, pipeline),
-            };
-            Ok((join, self.pipeline(pipeline)?))
-        });
-        Ok(Statement::Chain(Box::new(first), rest.collect::<BrushResult<_>>()?))
     }
 
     fn pipeline(&self, pipeline: &ast::Pipeline) -> BrushResult<Statement> {
@@ -128,7 +125,18 @@ impl BrushReader {
                 subject: self.word(&command.value)?,
                 arms: command.cases.iter().map(|arm| self.arm(arm)).collect::<BrushResult<_>>()?,
             },
-            Compound::IfClause(command) => self.branches(command)?,
+            Compound::IfClause(command) => {
+                let mut arms = vec![(self.list(&command.condition)?, self.list(&command.then)?)];
+                let mut otherwise = ShellScript(Vec::new());
+                for branch in command.elses.iter().flatten() {
+                    let body = self.list(&branch.body)?;
+                    match &branch.condition {
+                        Some(condition) => arms.push((self.list(condition)?, body)),
+                        None => otherwise = body,
+                    }
+                }
+                Statement::If { arms, otherwise }
+            }
             Compound::WhileClause(command) | Compound::UntilClause(command) => {
                 Statement::Loop(LoopStatement {
                     variable: None,
@@ -148,19 +156,6 @@ impl BrushReader {
             patterns: self.words(&arm.patterns)?,
             body: body.unwrap_or(ShellScript(Vec::new())),
         })
-    }
-
-    fn branches(&self, command: &ast::IfClauseCommand) -> BrushResult<Statement> {
-        let mut arms = vec![(self.list(&command.condition)?, self.list(&command.then)?)];
-        let mut otherwise = ShellScript(Vec::new());
-        for branch in command.elses.iter().flatten() {
-            let body = self.list(&branch.body)?;
-            match &branch.condition {
-                Some(condition) => arms.push((self.list(condition)?, body)),
-                None => otherwise = body,
-            }
-        }
-        Ok(Statement::If { arms, otherwise })
     }
 
     fn simple(&self, command: &ast::SimpleCommand) -> BrushResult<SimpleStatement> {
@@ -240,8 +235,30 @@ impl BrushReader {
     }
 
     fn redirect(&self, redirect: &ast::IoRedirect) -> BrushResult<Option<Redirect>> {
+        use ast::IoFileRedirectKind as Kind;
+
         Ok(Some(match redirect {
-            ast::IoRedirect::File(_, kind, target) => return self.file(kind, target),
+            ast::IoRedirect::File(_, kind, target) => {
+                let kind = match kind {
+                    Kind::Read | Kind::DuplicateInput => LineRedirectKind::Read,
+                    Kind::Write | Kind::Append | Kind::Clobber | Kind::DuplicateOutput => {
+                        LineRedirectKind::Write
+                    }
+                    Kind::ReadAndWrite => LineRedirectKind::ReadWrite,
+                };
+                let target = match target {
+                    ast::IoFileRedirectTarget::Fd(_) => return Ok(None),
+                    ast::IoFileRedirectTarget::Duplicate(word) if is_descriptor(&word.value) => {
+                        return Ok(None);
+                    }
+                    ast::IoFileRedirectTarget::Filename(word)
+                    | ast::IoFileRedirectTarget::Duplicate(word) => self.word(word)?,
+                    ast::IoFileRedirectTarget::ProcessSubstitution(kind, subshell) => {
+                        self.process(kind, subshell)?
+                    }
+                };
+                Redirect { kind, target }
+            }
             ast::IoRedirect::HereDocument(_, document) if document.requires_expansion => {
                 Redirect { kind: LineRedirectKind::Document, target: self.document(&document.doc)? }
             }
@@ -259,34 +276,6 @@ impl BrushReader {
                 Redirect { kind: LineRedirectKind::Write, target: self.word(word)? }
             }
         }))
-    }
-
-    fn file(
-        &self,
-        kind: &ast::IoFileRedirectKind,
-        target: &ast::IoFileRedirectTarget,
-    ) -> BrushResult<Option<Redirect>> {
-        use ast::IoFileRedirectKind as Kind;
-
-        let how = match kind {
-            Kind::Read | Kind::DuplicateInput => LineRedirectKind::Read,
-            Kind::Write | Kind::Append | Kind::Clobber | Kind::DuplicateOutput => {
-                LineRedirectKind::Write
-            }
-            Kind::ReadAndWrite => LineRedirectKind::ReadWrite,
-        };
-        let target = match target {
-            ast::IoFileRedirectTarget::Filename(word) => self.word(word)?,
-            ast::IoFileRedirectTarget::Fd(_) => return Ok(None),
-            ast::IoFileRedirectTarget::Duplicate(word) if is_descriptor(&word.value) => {
-                return Ok(None);
-            }
-            ast::IoFileRedirectTarget::Duplicate(word) => self.word(word)?,
-            ast::IoFileRedirectTarget::ProcessSubstitution(kind, subshell) => {
-                self.process(kind, subshell)?
-            }
-        };
-        Ok(Some(Redirect { kind: how, target }))
     }
 
     fn words(&self, words: &[ast::Word]) -> BrushResult<Vec<ShellWord>> {
@@ -319,7 +308,11 @@ impl BrushReader {
     ) -> BrushResult<()> {
         for piece in pieces {
             match &piece.piece {
-                WordPiece::Text(text) => check_text(text)?,
+                WordPiece::Text(text) => {
+                    if ["$(", "${", "$[", "`"].iter().any(|opener| text.contains(opener)) {
+                        return Err(UnknownReason::Ambiguous);
+                    }
+                }
                 WordPiece::DoubleQuotedSequence(pieces)
                 | WordPiece::GettextDoubleQuotedSequence(pieces) => {
                     self.collect_code_expansions(pieces, holes)?
@@ -348,9 +341,4 @@ impl BrushReader {
         let script = parse(line, self.nesting_max - 1)?;
         Ok(CodeExpansion { range: 0..0, code: EmbeddedCode::Command(script) })
     }
-}
-
-fn check_text(text: &str) -> BrushResult<()> {
-    let hides_code = ["$(", "${", "$[", "`"].iter().any(|opener| text.contains(opener));
-    if hides_code { Err(UnknownReason::Ambiguous) } else { Ok(()) }
 }

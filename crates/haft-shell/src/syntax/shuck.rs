@@ -5,9 +5,9 @@
 use std::ops::Range;
 
 use shuck_ast::{
-    BackgroundOperator, BinaryCommand, BinaryOp, BuiltinCommand, CaseCommand, Command,
-    CompoundCommand, DeclClause, DeclOperand, HeredocBodyPart, IfCommand, RedirectKind,
-    RedirectTarget, Span, Stmt, StmtSeq, StmtTerminator, WordPart, WordPartNode,
+    BackgroundOperator, BinaryCommand, BinaryOp, BuiltinCommand, Command, CompoundCommand,
+    DeclOperand, HeredocBodyPart, RedirectKind, RedirectTarget, Span, Stmt, StmtSeq,
+    StmtTerminator, WordPart, WordPartNode,
 };
 use shuck_parser::parser::Parser;
 use shuck_parser::{ShellDialect, ShellProfile};
@@ -43,24 +43,19 @@ struct ShuckReader<'a> {
 
 impl ShuckReader<'_> {
     fn script(&self, sequence: &StmtSeq) -> ShuckResult<ShellScript> {
-        sequence
-            .iter()
-            .map(|statement| self.terminated(statement))
-            .collect::<ShuckResult<_>>()
-            .map(ShellScript)
-    }
-
-    fn terminated(&self, statement: &Stmt) -> ShuckResult<Statement> {
-        let inner = self.statement(statement)?;
-        match statement.terminator {
-            None | Some(StmtTerminator::Semicolon) => Ok(inner),
-            Some(StmtTerminator::Background(BackgroundOperator::Plain)) => {
-                Ok(Statement::Background(Box::new(inner)))
+        let statements = sequence.iter().map(|statement| {
+            let inner = self.statement(statement)?;
+            match statement.terminator {
+                None | Some(StmtTerminator::Semicolon) => Ok(inner),
+                Some(StmtTerminator::Background(BackgroundOperator::Plain)) => {
+                    Ok(Statement::Background(Box::new(inner)))
+                }
+                Some(StmtTerminator::Background(
+                    BackgroundOperator::Pipe | BackgroundOperator::Bang,
+                )) => Err(UnknownReason::Construct),
             }
-            Some(StmtTerminator::Background(
-                BackgroundOperator::Pipe | BackgroundOperator::Bang,
-            )) => Err(UnknownReason::Construct),
-        }
+        });
+        statements.collect::<ShuckResult<_>>().map(ShellScript)
     }
 
     fn statement(&self, statement: &Stmt) -> ShuckResult<Statement> {
@@ -86,8 +81,46 @@ impl ShuckReader<'_> {
                     redirects,
                 }
             }
-            Command::Builtin(command) => SimpleStatement { redirects, ..self.builtin(command)? },
-            Command::Decl(clause) => SimpleStatement { redirects, ..self.declaration(clause)? },
+            Command::Builtin(builtin) => {
+                let (name, first, rest, assignments) = match builtin {
+                    BuiltinCommand::Break(it) => {
+                        ("break", &it.depth, &it.extra_args, &it.assignments)
+                    }
+                    BuiltinCommand::Continue(it) => {
+                        ("continue", &it.depth, &it.extra_args, &it.assignments)
+                    }
+                    BuiltinCommand::Return(it) => {
+                        ("return", &it.code, &it.extra_args, &it.assignments)
+                    }
+                    BuiltinCommand::Exit(it) => ("exit", &it.code, &it.extra_args, &it.assignments),
+                };
+                let mut words =
+                    vec![ShellWord { source: name.to_owned(), code_expansions: Vec::new() }];
+                for word in first.iter().chain(rest) {
+                    words.push(self.word(word)?);
+                }
+                SimpleStatement { assignments: self.assignments(assignments)?, words, redirects }
+            }
+            Command::Decl(clause) => {
+                let name = self.slice(clause.variant_span).to_owned();
+                let mut words = vec![ShellWord { source: name, code_expansions: Vec::new() }];
+                for operand in &clause.operands {
+                    words.push(match operand {
+                        DeclOperand::Flag(word) | DeclOperand::Dynamic(word) => self.word(word)?,
+                        DeclOperand::Name(name) => self.parts(name.span, &[])?,
+                        DeclOperand::Assignment(assignment) => match &assignment.value {
+                            shuck_ast::AssignmentValue::Scalar(word) => {
+                                self.parts(assignment.span, &word.parts)?
+                            }
+                            shuck_ast::AssignmentValue::Compound(_) => {
+                                self.parts(assignment.span, &[])?
+                            }
+                        },
+                    });
+                }
+                let assignments = self.assignments(&clause.assignments)?;
+                SimpleStatement { assignments, words, redirects }
+            }
             Command::Binary(command) => return Ok(redirected(self.binary(command)?, redirects)),
             Command::Compound(command) => {
                 return Ok(redirected(self.compound(command)?, redirects));
@@ -104,45 +137,6 @@ impl ShuckReader<'_> {
             Command::AnonymousFunction(_) => return Err(UnknownReason::Construct),
         };
         Ok(Statement::Simple(simple))
-    }
-
-    fn builtin(&self, command: &BuiltinCommand) -> ShuckResult<SimpleStatement> {
-        let (name, first, rest, assignments) = match command {
-            BuiltinCommand::Break(it) => ("break", &it.depth, &it.extra_args, &it.assignments),
-            BuiltinCommand::Continue(it) => {
-                ("continue", &it.depth, &it.extra_args, &it.assignments)
-            }
-            BuiltinCommand::Return(it) => ("return", &it.code, &it.extra_args, &it.assignments),
-            BuiltinCommand::Exit(it) => ("exit", &it.code, &it.extra_args, &it.assignments),
-        };
-        let mut words = vec![ShellWord { source: name.to_owned(), code_expansions: Vec::new() }];
-        for word in first.iter().chain(rest) {
-            words.push(self.word(word)?);
-        }
-        Ok(SimpleStatement {
-            assignments: self.assignments(assignments)?,
-            words,
-            redirects: Vec::new(),
-        })
-    }
-
-    fn declaration(&self, clause: &DeclClause) -> ShuckResult<SimpleStatement> {
-        let name = self.slice(clause.variant_span).to_owned();
-        let mut words = vec![ShellWord { source: name, code_expansions: Vec::new() }];
-        for operand in &clause.operands {
-            words.push(match operand {
-                DeclOperand::Flag(word) | DeclOperand::Dynamic(word) => self.word(word)?,
-                DeclOperand::Name(name) => self.parts(name.span, &[])?,
-                DeclOperand::Assignment(assignment) => match &assignment.value {
-                    shuck_ast::AssignmentValue::Scalar(word) => {
-                        self.parts(assignment.span, &word.parts)?
-                    }
-                    shuck_ast::AssignmentValue::Compound(_) => self.parts(assignment.span, &[])?,
-                },
-            });
-        }
-        let assignments = self.assignments(&clause.assignments)?;
-        Ok(SimpleStatement { assignments, words, redirects: Vec::new() })
     }
 
     fn assignments(&self, assignments: &[shuck_ast::Assignment]) -> ShuckResult<Vec<Assignment>> {
@@ -203,7 +197,18 @@ impl ShuckReader<'_> {
             }))
         };
         Ok(match command {
-            CompoundCommand::If(command) => self.branches(command)?,
+            CompoundCommand::If(command) => {
+                let first = (&command.condition, &command.then_branch);
+                let others =
+                    command.elif_branches.iter().map(|(condition, body)| (condition, body));
+                let arms = std::iter::once(first)
+                    .chain(others)
+                    .map(|(condition, body)| Ok((self.script(condition)?, self.script(body)?)));
+                let arms = arms.collect::<ShuckResult<_>>()?;
+                let otherwise =
+                    command.else_branch.as_ref().map(|body| self.script(body)).transpose()?;
+                Statement::If { arms, otherwise: otherwise.unwrap_or(ShellScript(Vec::new())) }
+            }
             CompoundCommand::For(command) => {
                 let [target] = command.targets.as_slice() else {
                     return Err(UnknownReason::Construct);
@@ -229,7 +234,17 @@ impl ShuckReader<'_> {
             }
             CompoundCommand::While(command) => plain_loop(&command.condition, &command.body)?,
             CompoundCommand::Until(command) => plain_loop(&command.condition, &command.body)?,
-            CompoundCommand::Case(command) => self.case(command)?,
+            CompoundCommand::Case(command) => {
+                let arm = |arm: &shuck_ast::CaseItem| {
+                    let pattern = |pattern: &shuck_ast::Pattern| self.parts(pattern.span, &[]);
+                    Ok(CaseArm {
+                        patterns: arm.patterns.iter().map(pattern).collect::<ShuckResult<_>>()?,
+                        body: self.script(&arm.body)?,
+                    })
+                };
+                let arms = command.cases.iter().map(arm).collect::<ShuckResult<_>>()?;
+                Statement::Case { subject: self.word(&command.word)?, arms }
+            }
             CompoundCommand::Subshell(body) => Statement::Subshell(self.script(body)?),
             CompoundCommand::BraceGroup(body) => Statement::Group(self.script(body)?),
             CompoundCommand::Arithmetic(command) => {
@@ -250,29 +265,6 @@ impl ShuckReader<'_> {
         })
     }
 
-    fn branches(&self, command: &IfCommand) -> ShuckResult<Statement> {
-        let first = (&command.condition, &command.then_branch);
-        let others = command.elif_branches.iter().map(|(condition, body)| (condition, body));
-        let arms = std::iter::once(first)
-            .chain(others)
-            .map(|(condition, body)| Ok((self.script(condition)?, self.script(body)?)));
-        let arms = arms.collect::<ShuckResult<_>>()?;
-        let otherwise = command.else_branch.as_ref().map(|body| self.script(body)).transpose()?;
-        Ok(Statement::If { arms, otherwise: otherwise.unwrap_or(ShellScript(Vec::new())) })
-    }
-
-    fn case(&self, command: &CaseCommand) -> ShuckResult<Statement> {
-        let arm = |arm: &shuck_ast::CaseItem| {
-            let pattern = |pattern: &shuck_ast::Pattern| self.parts(pattern.span, &[]);
-            Ok(CaseArm {
-                patterns: arm.patterns.iter().map(pattern).collect::<ShuckResult<_>>()?,
-                body: self.script(&arm.body)?,
-            })
-        };
-        let arms = command.cases.iter().map(arm).collect::<ShuckResult<_>>()?;
-        Ok(Statement::Case { subject: self.word(&command.word)?, arms })
-    }
-
     fn redirect(&self, redirect: &shuck_ast::Redirect) -> ShuckResult<Option<Redirect>> {
         if redirect.fd_var.is_some() {
             return Err(UnknownReason::Construct);
@@ -283,7 +275,17 @@ impl ShuckReader<'_> {
                 let body = &document.body;
                 let mut holes = Vec::new();
                 for part in &body.parts {
-                    holes.extend(self.document_expansion(body.span, part)?);
+                    let code = match &part.kind {
+                        HeredocBodyPart::Literal(_)
+                        | HeredocBodyPart::Variable(_)
+                        | HeredocBodyPart::Parameter(_) => continue,
+                        HeredocBodyPart::CommandSubstitution { body, .. } => {
+                            self.check_substitution(part.span)?;
+                            EmbeddedCode::Command(self.script(body)?)
+                        }
+                        HeredocBodyPart::ArithmeticExpansion { .. } => EmbeddedCode::Arithmetic,
+                    };
+                    holes.push(CodeExpansion { range: within(body.span, part.span)?, code });
                 }
                 ShellWord { source: self.slice(body.span).to_owned(), code_expansions: holes }
             }
@@ -299,10 +301,12 @@ impl ShuckReader<'_> {
                 return Ok(Some(Redirect { kind: LineRedirectKind::QuotedDocument, target }));
             }
         };
+        // The text after `>&` or `<&`. The parser invents the word if the operator ends in a digit, and the
+        // second redirection that `&>>` stands for.
+        let is_descriptor =
+            || redirect.word_target().is_some_and(|word| is_descriptor(&word.render(self.line)));
         let how = match redirect.kind {
-            RedirectKind::DupOutput | RedirectKind::DupInput
-                if is_descriptor(&self.descriptor(redirect)) =>
-            {
+            RedirectKind::DupOutput | RedirectKind::DupInput if is_descriptor() => {
                 return Ok(None);
             }
             RedirectKind::Output
@@ -316,30 +320,6 @@ impl ShuckReader<'_> {
             RedirectKind::HereDoc | RedirectKind::HereDocStrip => LineRedirectKind::Document,
         };
         Ok(Some(Redirect { kind: how, target: word }))
-    }
-
-    /// Returns the text after `>&` or `<&`. The parser invents the word if the operator ends in a
-    /// digit, and the second redirection that `&>>` stands for.
-    fn descriptor(&self, redirect: &shuck_ast::Redirect) -> String {
-        redirect.word_target().map(|word| word.render(self.line)).unwrap_or_default()
-    }
-
-    fn document_expansion(
-        &self,
-        document: Span,
-        part: &shuck_ast::HeredocBodyPartNode,
-    ) -> ShuckResult<Option<CodeExpansion>> {
-        let code = match &part.kind {
-            HeredocBodyPart::Literal(_)
-            | HeredocBodyPart::Variable(_)
-            | HeredocBodyPart::Parameter(_) => return Ok(None),
-            HeredocBodyPart::CommandSubstitution { body, .. } => {
-                self.check_substitution(part.span)?;
-                EmbeddedCode::Command(self.script(body)?)
-            }
-            HeredocBodyPart::ArithmeticExpansion { .. } => EmbeddedCode::Arithmetic,
-        };
-        Ok(Some(CodeExpansion { range: within(document, part.span)?, code }))
     }
 
     fn word(&self, word: &shuck_ast::Word) -> ShuckResult<ShellWord> {

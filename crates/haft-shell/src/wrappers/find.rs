@@ -17,13 +17,27 @@ pub(super) fn parse_find(
     if arguments.iter().any(|word| matches!(word.literal(), Some("-files0-from"))) {
         return Err(UnknownReason::RunsOthers);
     }
-    let (starts, expression) = starting_directories(arguments);
+    // The start directories of the search come before the expression.
+    let mut rest = arguments;
+    let mut starts = Vec::new();
+    while let Some((first, after)) = rest.split_first() {
+        match first.literal() {
+            Some("-H" | "-L" | "-P") => {}
+            Some("(" | ")" | "!" | ",") => break,
+            Some(text) if text.starts_with('-') && text != "-" => break,
+            Some(text) => starts.push(text),
+            None => {}
+        }
+        rest = after;
+    }
+    if starts.is_empty() {
+        starts.push(".");
+    }
     let inner = scope.started_by(program.literal().unwrap_or_default());
     findings.add_command(words, scope);
     for start in &starts {
         findings.add_file(start, (FileUseMode::Read, FileUseOrigin::Operand), scope);
     }
-    let mut rest = expression;
     while let Some((first, after)) = rest.split_first() {
         rest = after;
         match first.literal() {
@@ -70,24 +84,4 @@ pub(super) fn replace_marker(words: &mut [CommandWord], mark: &str) {
             *word = CommandWord::Unknown(text.to_owned());
         }
     }
-}
-
-/// Returns the start directories of the search, and the expression after them.
-fn starting_directories(arguments: &[CommandWord]) -> (Vec<String>, &[CommandWord]) {
-    let mut rest = arguments;
-    let mut starts = Vec::new();
-    while let Some((first, after)) = rest.split_first() {
-        match first.literal() {
-            Some("-H" | "-L" | "-P") => {}
-            Some("(" | ")" | "!" | ",") => break,
-            Some(text) if text.starts_with('-') && text != "-" => break,
-            Some(text) => starts.push(text.to_owned()),
-            None => {}
-        }
-        rest = after;
-    }
-    if starts.is_empty() {
-        starts.push(".".to_owned());
-    }
-    (starts, rest)
 }
