@@ -29,7 +29,7 @@ struct ApplyPatchInput {
 struct ApplyPatchOutput {
     /// Always "ok".
     status: &'static str,
-    /// What was changed, in the order of the patch.
+    /// The changed files, in the order of the patch.
     files: Vec<ChangedFile>,
 }
 
@@ -55,7 +55,31 @@ pub(crate) fn apply_patch() -> Tool {
         .redacted(&["patch"])
         .only_changes_files()
         .try_accesses(accesses)
-        .execute_blocking(run)
+        .execute_blocking(|input: ApplyPatchInput, cx: &Cx| {
+            let (bytes, bytes_max) = (input.patch.len(), cx.max_output_bytes());
+            if bytes > bytes_max {
+                let message = format!("the patch has {bytes} bytes, at most {bytes_max} are possible: split it");
+                return Err(ToolError::new(ErrorCode::PatchTooLarge, message));
+            }
+            let patch = parse(&input.patch)?;
+            apply_with_retries(cx, || {
+                let mut changes = Vec::new();
+                for file in &patch.files {
+                    plan(cx, file, &mut changes)?;
+                }
+                let changed = patch.files.iter().map(|file| {
+                    let path = file.new_path.as_ref().or(file.old_path.as_ref());
+                    let (operation, renamed_from) = match file.operation {
+                        PatchOperation::Create => ("create", None),
+                        PatchOperation::Delete => ("delete", None),
+                        PatchOperation::Modify => ("modify", None),
+                        PatchOperation::Rename => ("rename", file.old_path.clone()),
+                    };
+                    ChangedFile { path: path.cloned().unwrap_or_default(), operation, renamed_from }
+                });
+                Ok((changes, ApplyPatchOutput { status: "ok", files: changed.collect() }))
+            })
+        })
 }
 
 fn accesses(input: &ApplyPatchInput) -> Result<Vec<Access>, ToolError> {
@@ -84,35 +108,6 @@ fn parse(text: &str) -> Result<Patch, ToolError> {
     })
 }
 
-fn run(input: ApplyPatchInput, cx: &Cx) -> Result<ApplyPatchOutput, ToolError> {
-    let bytes_max = cx.max_output_bytes();
-    if input.patch.len() > bytes_max {
-        let message = format!(
-            "the patch has {} bytes, at most {bytes_max} are possible: split it",
-            input.patch.len()
-        );
-        return Err(ToolError::new(ErrorCode::PatchTooLarge, message));
-    }
-    let patch = parse(&input.patch)?;
-    apply_with_retries(cx, || {
-        let mut changes = Vec::new();
-        for file in &patch.files {
-            plan(cx, file, &mut changes)?;
-        }
-        let changed = patch.files.iter().map(|file| {
-            let path = file.new_path.clone().or_else(|| file.old_path.clone()).unwrap_or_default();
-            let (operation, renamed_from) = match file.operation {
-                PatchOperation::Create => ("create", None),
-                PatchOperation::Delete => ("delete", None),
-                PatchOperation::Modify => ("modify", None),
-                PatchOperation::Rename => ("rename", file.old_path.clone()),
-            };
-            ChangedFile { path, operation, renamed_from }
-        });
-        Ok((changes, ApplyPatchOutput { status: "ok", files: changed.collect() }))
-    })
-}
-
 /// A file as it is before the patch.
 struct FileBeforePatch {
     path: FilePath,
@@ -120,13 +115,26 @@ struct FileBeforePatch {
     stamp: FileStamp,
 }
 
-/// Works out what happens to one file, without changing it.
+/// Adds the changes of one file to the list, without making them.
 fn plan(cx: &Cx, file: &FilePatch, changes: &mut Vec<FileChange>) -> Result<(), ToolError> {
     let original = file.old_path.as_deref().map(|path| original(cx, path)).transpose()?;
     if matches!(file.operation, PatchOperation::Delete | PatchOperation::Rename)
         && let Some(path) = file.old_path.as_deref()
     {
-        refuse_link(cx, path)?;
+        // The file that a symlink points to would go instead of the symlink.
+        let (place, _) = cx.fs().resolve(path)?;
+        let given = Path::new(path);
+        let parent = given.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let parent = parent.unwrap_or(Path::new("."));
+        let (directory, _) = cx.fs().resolve(&parent.to_string_lossy())?;
+        let itself = given.file_name().map(|name| directory.join(name));
+        if itself.is_none_or(|itself| itself.relative() != place.relative()) {
+            let message = format!(
+                "path {path:?} is a symlink to {:?}: name the file itself, or remove the link with bash; nothing was changed",
+                place.display()
+            );
+            return Err(ToolError::new(ErrorCode::PatchFailed, message));
+        }
     }
     let contents = patched(file, original.as_ref())?;
     let target =
@@ -160,25 +168,6 @@ fn plan(cx: &Cx, file: &FilePatch, changes: &mut Vec<FileChange>) -> Result<(), 
         }
     }
     Ok(())
-}
-
-/// Refuses to delete or move a symlink, because the file that it points to would go instead.
-fn refuse_link(cx: &Cx, path: &str) -> Result<(), ToolError> {
-    let (place, _) = cx.fs().resolve(path)?;
-    let given = Path::new(path);
-    let parent =
-        given.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let (directory, _) = cx.fs().resolve(&parent.to_string_lossy())?;
-    let is_itself =
-        given.file_name().is_some_and(|name| directory.join(name).relative() == place.relative());
-    if is_itself {
-        return Ok(());
-    }
-    let message = format!(
-        "path {path:?} is a symlink to {:?}: name the file itself, or remove the link with bash; nothing was changed",
-        place.display()
-    );
-    Err(ToolError::new(ErrorCode::PatchFailed, message))
 }
 
 fn original(cx: &Cx, path: &str) -> Result<FileBeforePatch, ToolError> {

@@ -9,8 +9,8 @@ mod tests;
 
 use haft_contract::limits::{BASH_ARG_CHARS_MAX, BASH_ARGS_MAX};
 use haft_contract::{
-    Cx, Effect, ErrorCode, RequirementSet, ShellRequest, ShellRequirement, Tool, ToolError, ToolId,
-    ToolKind, ToolOrigin, ToolOutput,
+    Effect, ErrorCode, RequirementSet, ShellRequest, ShellRequirement, Tool, ToolError, ToolId,
+    ToolKind, ToolOrigin,
 };
 use haft_shell::analyze_argv;
 use serde::Deserialize;
@@ -81,38 +81,29 @@ pub fn command_tool(spec: CommandToolSpec) -> Result<Tool, Vec<CommandToolProble
     let tool = builder
         .try_accesses(move |input: &Value| {
             let argv = judged.fill(input)?;
-            check_argv_size(&argv)?;
+            let invalid = |message| Err(ToolError::new(ErrorCode::InvalidInput, message));
+            let args = argv.len().saturating_sub(1);
+            if args > BASH_ARGS_MAX {
+                return invalid(format!(
+                    "the command would have {args} arguments: expected at most {BASH_ARGS_MAX}"
+                ));
+            }
+            let longest = argv.iter().map(|word| word.chars().count()).max().unwrap_or(0);
+            if longest > BASH_ARG_CHARS_MAX {
+                return invalid(format!("an argument of the command would have {longest} characters: expected at most {BASH_ARG_CHARS_MAX}"));
+            }
             Ok(bash::accesses_of(&analyze_argv(&argv), &argv.join(" "), judged_cwd.as_deref()))
         })
         .execute_json(parameters, move |input, cx| {
             let (words, cwd) = (template.fill(&input), cwd.clone());
-            async move { run(words?, cwd, &cx).await }
+            async move {
+                let mut words = words?.into_iter();
+                let program = words.next().unwrap_or_default();
+                let request = ShellRequest { program: program.clone(), args: words.collect(), cwd };
+                let outcome = cx.shell().run(request).await?;
+                let longer = ": timeout_ms of its declaration gives it longer";
+                bash::command_output(&program, &cx, outcome, longer)
+            }
         });
     Ok(tool)
-}
-
-/// Refuses more or longer words than `bash` takes.
-fn check_argv_size(argv: &[String]) -> Result<(), ToolError> {
-    let args = argv.len().saturating_sub(1);
-    if args > BASH_ARGS_MAX {
-        let message =
-            format!("the command would have {args} arguments: expected at most {BASH_ARGS_MAX}");
-        return Err(ToolError::new(ErrorCode::InvalidInput, message));
-    }
-    let longest = argv.iter().map(|word| word.chars().count()).max().unwrap_or(0);
-    if longest > BASH_ARG_CHARS_MAX {
-        let message = format!(
-            "an argument of the command would have {longest} characters: expected at most {BASH_ARG_CHARS_MAX}"
-        );
-        return Err(ToolError::new(ErrorCode::InvalidInput, message));
-    }
-    Ok(())
-}
-
-async fn run(argv: Vec<String>, cwd: Option<String>, cx: &Cx) -> Result<ToolOutput, ToolError> {
-    let mut words = argv.into_iter();
-    let program = words.next().unwrap_or_default();
-    let request = ShellRequest { program: program.clone(), args: words.collect(), cwd };
-    let outcome = cx.shell().run(request).await?;
-    bash::command_output(&program, cx, outcome, ": timeout_ms of its declaration gives it longer")
 }

@@ -47,34 +47,36 @@ pub(crate) fn edit() -> Tool {
         .redacted(&["old_string", "new_string"])
         .only_changes_files()
         .accesses(|input: &EditInput| vec![Access::read(&input.path), Access::write(&input.path)])
-        .execute_blocking(run)
-}
-
-fn run(input: EditInput, cx: &Cx) -> Result<EditOutput, ToolError> {
-    let mode = if input.replace_all.unwrap_or(false) { ReplaceMode::All } else { ReplaceMode::One };
-    apply_with_retries(cx, || {
-        let file = load_text_file(cx, &input.path)?;
-        let replaced = haft_patch::replace(&file.text, &input.old_string, &input.new_string, mode)
-            .map_err(|err| {
-                let code = match err {
-                    ReplaceError::NoMatch { .. } => ErrorCode::EditNoMatch,
-                    ReplaceError::Ambiguous { .. } => ErrorCode::EditAmbiguous,
-                    _ => ErrorCode::InvalidInput,
+        .execute_blocking(|input: EditInput, cx: &Cx| {
+            let EditInput { path, old_string, new_string, replace_all } = input;
+            let all = replace_all.unwrap_or(false);
+            let mode = if all { ReplaceMode::All } else { ReplaceMode::One };
+            apply_with_retries(cx, || {
+                let file = load_text_file(cx, &path)?;
+                let replaced = haft_patch::replace(&file.text, &old_string, &new_string, mode)
+                    .map_err(|err| {
+                        let code = match err {
+                            ReplaceError::NoMatch { .. } => ErrorCode::EditNoMatch,
+                            ReplaceError::Ambiguous { .. } => ErrorCode::EditAmbiguous,
+                            _ => ErrorCode::InvalidInput,
+                        };
+                        // The message quotes the passage, which the journal must not hold.
+                        ToolError::new(code, format!("{path}: {err}"))
+                            .recorded_as(format!("{path}: old_string and the file do not fit"))
+                    })?;
+                let change = FileChange::Write {
+                    path: file.path,
+                    contents: replaced.text.into_bytes(),
+                    mode: None,
+                    precondition: Precondition::Unchanged(file.stamp),
                 };
-                // The message quotes the passage, which the journal must not hold.
-                ToolError::new(code, format!("{}: {err}", input.path))
-                    .recorded_as(format!("{}: old_string and the file do not fit", input.path))
-            })?;
-        let change = FileChange::Write {
-            path: file.path,
-            contents: replaced.text.into_bytes(),
-            mode: None,
-            precondition: Precondition::Unchanged(file.stamp),
-        };
-        let (replacements, first_changed_line) =
-            (replaced.replacements, replaced.first_changed_line);
-        Ok((vec![change], EditOutput { replacements, first_changed_line }))
-    })
+                let answer = EditOutput {
+                    replacements: replaced.replacements,
+                    first_changed_line: replaced.first_changed_line,
+                };
+                Ok((vec![change], answer))
+            })
+        })
 }
 
 /// Works out changes and applies them. If another writer changes a file in between, it starts over.

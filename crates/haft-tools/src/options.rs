@@ -1,14 +1,13 @@
-//! What the tools of a profile are told by whoever composes them: what only the operator can know. Without it, the tools
-//! that need it say how it is given.
+//! The settings of tools that only the operator knows. Without a setting, the tool that needs it says how to set it.
 
 use crate::web_fetch::PageReaderProgram;
 use crate::web_search::WebSearchOptions;
 
-/// What some tools are told. By default, nothing.
+/// The settings of some tools. By default, none are set.
 #[derive(Clone, Debug, Default)]
 pub struct ToolOptions {
-    /// What turns pages and documents into text.
+    /// The program that converts pages and documents to text.
     pub page_reader: Option<PageReaderProgram>,
-    /// Who is asked by web_search.
+    /// The providers and limits of web_search.
     pub web_search: WebSearchOptions,
 }

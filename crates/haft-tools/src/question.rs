@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct QuestionInput {
-    /// What is asked, in this order.
+    /// The questions, in this order.
     #[schemars(length(min = 1, max = QUESTIONS_MAX))]
     questions: Vec<UserQuestion>,
 }
@@ -48,26 +48,19 @@ pub(crate) fn question() -> Tool {
 
 /// Refuses a question that cannot be answered, or whose answers could not be told apart.
 fn check(place: usize, one: &UserQuestion) -> Result<(), ToolError> {
-    let refused = |what: String| {
-        let message = format!("questions[{place}]: {what}");
-        Err(ToolError::new(ErrorCode::InvalidInput, message))
+    let mut labels: Vec<&str> = one.options.iter().map(|option| option.label.trim()).collect();
+    labels.sort_unstable();
+    let twice = labels.windows(2).find(|pair| pair.first() == pair.last());
+    let why = if one.question.trim().is_empty() {
+        "the question is blank".to_owned()
+    } else if labels.contains(&"") {
+        "an option's label is blank".to_owned()
+    } else if let Some(label) = twice.and_then(|pair| pair.first()) {
+        format!("two options have the label {label:?}: give each its own")
+    } else {
+        return Ok(());
     };
-    if one.question.trim().is_empty() {
-        return refused("the question is blank".to_owned());
-    }
-    let labels: Vec<&str> = one.options.iter().map(|option| option.label.trim()).collect();
-    if labels.contains(&"") {
-        return refused("an option's label is blank".to_owned());
-    }
-    let mut sorted = labels;
-    sorted.sort_unstable();
-    match sorted.windows(2).find(|pair| pair.first() == pair.last()) {
-        Some(pair) => {
-            let label = pair.first().copied().unwrap_or_default();
-            refused(format!("two options have the label {label:?}: give each its own"))
-        }
-        None => Ok(()),
-    }
+    Err(ToolError::new(ErrorCode::InvalidInput, format!("questions[{place}]: {why}")))
 }
 
 #[cfg(test)]

@@ -38,7 +38,36 @@ pub(crate) fn read() -> Tool {
         .kind(ToolKind::Read)
         .requires(workspace_read_requirements())
         .accesses(|input: &ReadInput| vec![Access::read(&input.path)])
-        .execute_blocking(run)
+        .execute_blocking(|input: ReadInput, cx: &Cx| {
+            match range(&input, cx.max_output_bytes())? {
+                FileRange::Whole => Ok(load_text_file(cx, &input.path)?.text),
+                FileRange::Lines { first, last } => read_lines(cx, &input.path, first, last),
+                // The range gives whole characters: one that is cut at the beginning belongs to the range before,
+                // and one that is cut at the end is completed. Adjoining ranges thus give the whole text.
+                FileRange::Bytes { offset, limit } => {
+                    let (_, OpenRegularFile { mut file, stamp }) = open_file(cx.fs(), &input.path)?;
+                    if offset > stamp.size {
+                        let message = format!(
+                            "offset: file {:?} has {} bytes, found {offset}",
+                            input.path, stamp.size
+                        );
+                        return Err(ToolError::new(ErrorCode::InvalidInput, message));
+                    }
+                    let mut start = Vec::new();
+                    file.by_ref().take(1024).read_to_end(&mut start)?;
+                    refuse_binary(&input.path, &start)?;
+                    file.seek(SeekFrom::Start(offset))?;
+                    let mut contents = Vec::new();
+                    let more = u64::try_from(CONTINUATION_BYTES_MAX).unwrap_or(0);
+                    file.take(limit.saturating_add(more)).read_to_end(&mut contents)?;
+                    let limit = usize::try_from(limit).unwrap_or(usize::MAX).min(contents.len());
+                    let begin = if offset == 0 { 0 } else { continuation_bytes(&contents, 0) };
+                    let end = limit + continuation_bytes(&contents, limit);
+                    let wanted = contents.get(begin.min(end)..end).unwrap_or_default();
+                    Ok(String::from_utf8_lossy(wanted).into_owned())
+                }
+            }
+        })
 }
 
 /// The part of a file that is wanted.
@@ -46,14 +75,6 @@ enum FileRange {
     Whole,
     Lines { first: u64, last: u64 },
     Bytes { offset: u64, limit: u64 },
-}
-
-fn run(input: ReadInput, cx: &Cx) -> Result<String, ToolError> {
-    match range(&input, cx.max_output_bytes())? {
-        FileRange::Whole => Ok(load_text_file(cx, &input.path)?.text),
-        FileRange::Lines { first, last } => read_lines(cx, &input.path, first, last),
-        FileRange::Bytes { offset, limit } => read_bytes(cx, &input.path, offset, limit),
-    }
 }
 
 fn range(input: &ReadInput, bytes_max: usize) -> Result<FileRange, ToolError> {
@@ -100,7 +121,17 @@ fn read_lines(cx: &Cx, path: &str, first: u64, last: u64) -> Result<String, Tool
         let count = if number + 1 < first {
             lines.skip_until(b'\n')?
         } else {
-            read_line(&mut lines, &mut wanted, cx, path)?
+            let room = cx.max_output_bytes().saturating_sub(wanted.len());
+            let limit = u64::try_from(room).unwrap_or(u64::MAX).saturating_add(1);
+            let count = lines.by_ref().take(limit).read_until(b'\n', &mut wanted)?;
+            if wanted.len() > cx.max_output_bytes() {
+                let message = format!(
+                    "these lines of {path:?} are more than {} bytes: ask for fewer lines, or use offset and limit",
+                    cx.max_output_bytes()
+                );
+                return Err(ToolError::new(ErrorCode::FileTooLarge, message));
+            }
+            count
         };
         if count == 0 {
             break;
@@ -112,47 +143,6 @@ fn read_lines(cx: &Cx, path: &str, first: u64, last: u64) -> Result<String, Tool
         return Err(ToolError::new(ErrorCode::InvalidInput, message));
     }
     crate::text_file::decode_text(path, wanted)
-}
-
-fn read_line(
-    lines: &mut BufReader<std::fs::File>,
-    wanted: &mut Vec<u8>,
-    cx: &Cx,
-    path: &str,
-) -> Result<usize, ToolError> {
-    let room = cx.max_output_bytes().saturating_sub(wanted.len());
-    let limit = u64::try_from(room).unwrap_or(u64::MAX).saturating_add(1);
-    let count = lines.by_ref().take(limit).read_until(b'\n', wanted)?;
-    if wanted.len() > cx.max_output_bytes() {
-        let message = format!(
-            "these lines of {path:?} are more than {} bytes: ask for fewer lines, or use offset and limit",
-            cx.max_output_bytes()
-        );
-        return Err(ToolError::new(ErrorCode::FileTooLarge, message));
-    }
-    Ok(count)
-}
-
-/// Reads a range of bytes as whole characters: one that the range begins inside of belongs to the range before, one
-/// that it ends inside of is completed. Ranges that adjoin thus give the whole text.
-fn read_bytes(cx: &Cx, path: &str, offset: u64, limit: u64) -> Result<String, ToolError> {
-    let (_, OpenRegularFile { mut file, stamp }) = open_file(cx.fs(), path)?;
-    if offset > stamp.size {
-        let message = format!("offset: file {path:?} has {} bytes, found {offset}", stamp.size);
-        return Err(ToolError::new(ErrorCode::InvalidInput, message));
-    }
-    let mut start = Vec::new();
-    file.by_ref().take(1024).read_to_end(&mut start)?;
-    refuse_binary(path, &start)?;
-    file.seek(SeekFrom::Start(offset))?;
-    let mut contents = Vec::new();
-    let more = u64::try_from(CONTINUATION_BYTES_MAX).unwrap_or(0);
-    file.take(limit.saturating_add(more)).read_to_end(&mut contents)?;
-    let limit = usize::try_from(limit).unwrap_or(usize::MAX).min(contents.len());
-    let begin = if offset == 0 { 0 } else { continuation_bytes(&contents, 0) };
-    let end = limit + continuation_bytes(&contents, limit);
-    let wanted = contents.get(begin.min(end)..end).unwrap_or_default();
-    Ok(String::from_utf8_lossy(wanted).into_owned())
 }
 
 fn continuation_bytes(contents: &[u8], from: usize) -> usize {

@@ -1,6 +1,6 @@
-//! `repo_clone`: a repository from a server, as a new directory. git itself does it, confined as a command is, with a way to the
-//! one host that the URL names. Nothing of what it brings is run: no hooks, no submodules, no helpers for passwords; and the
-//! directory is there as a whole or not at all.
+//! `repo_clone`: clones a repository from a server into a new directory. git runs confined like any command, with network
+//! access to the one host of the URL. haft runs nothing from the repository: no hooks, no submodules, no password helpers.
+//! The directory appears as a whole or not at all.
 
 #[cfg(test)]
 mod tests;
@@ -27,23 +27,23 @@ pub(crate) const URL_BYTES_MAX: usize = 2_000;
 ///
 /// Limit (web): the clone is stopped and removed.
 pub(crate) const CLONE_MS: u64 = 600_000;
-/// Time that is kept of that for cleaning up, in milliseconds.
+/// Part of that time that is reserved for cleaning up, in milliseconds.
 pub(crate) const CLEANING_MS: u64 = 3_000;
 /// Largest `depth` of `repo_clone`.
 ///
 /// Limit (web): the input is refused.
 pub(crate) const DEPTH_MAX: u32 = 1_000_000;
 
-/// How the script ends where the directory is there already: no status of git.
+/// Exit status of the script if the directory exists already. git has no such status.
 const STATUS_TARGET_EXISTS: i32 = 73;
-/// How `timeout` ends when time was up.
+/// Exit status of `timeout` after a timeout.
 const STATUS_TIMED_OUT: i32 = 124;
-/// What the script puts in front of what it found out, which nothing that a server says begins with.
+/// The script's prefixes of its findings. No line of a server begins with them.
 const COMMIT: &str = "haft-commit ";
 const BRANCH: &str = "haft-branch ";
 
-/// Clones into a directory beside the one that is wanted, and gives it its name at the end: names are given in one step. Called
-/// with the time in seconds, the directory, the one beside it, the one around it, and then what git is called with.
+/// Clones into a partial directory beside the target, and renames it at the end, in one step. Its arguments are the time in
+/// seconds, the target, the partial directory, their parent, and then the arguments of git.
 const SCRIPT: &str = r#"
 seconds=$1 target=$2 partial=$3 around=$4
 shift 4
@@ -86,7 +86,7 @@ struct RepoCloneOutput<'a> {
     commit: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     branch: Option<&'a str>,
-    /// What git said.
+    /// The messages of git.
     #[serde(skip_serializing_if = "String::is_empty")]
     said: String,
 }
@@ -102,7 +102,14 @@ pub(crate) fn repo_clone() -> Tool {
         .dangerous()
         .requires(requires())
         .timeout_ms(|_: &Value| Some(CLONE_MS))
-        .try_accesses(accesses)
+        .try_accesses(|input: &RepoCloneInput| {
+            let host = GitRemote::parse(&input.url)?.host;
+            let place = ClonePaths::from_path(&input.path)?;
+            let words = ["git", "clone", "--", &input.url, &place.target];
+            let command = CommandLine::Argv(words.map(str::to_owned).to_vec());
+            let write = Access::write(input.path.as_str());
+            Ok(vec![Access::Net { host }, write, Access::Shell { command }])
+        })
         .execute_with(|input: RepoCloneInput, cx: Cx| async move { run(&input, &cx).await })
 }
 
@@ -113,19 +120,7 @@ fn requires() -> RequirementSet {
     requires
 }
 
-fn accesses(input: &RepoCloneInput) -> Result<Vec<Access>, ToolError> {
-    let remote = GitRemote::parse(&input.url)?;
-    let place = ClonePaths::from_path(&input.path)?;
-    let words = ["git", "clone", "--", &input.url, &place.target];
-    let command = CommandLine::Argv(words.map(str::to_owned).to_vec());
-    Ok(vec![
-        Access::Net { host: remote.host },
-        Access::write(input.path.as_str()),
-        Access::Shell { command },
-    ])
-}
-
-/// Where the repository goes, in words that no program takes for options.
+/// The paths of a clone, in words that no program takes for options.
 #[derive(Debug)]
 struct ClonePaths {
     target: String,
@@ -145,7 +140,7 @@ impl ClonePaths {
             plain if plain.is_absolute() || plain.starts_with(".") || plain.starts_with("..") => {
                 plain.to_owned()
             }
-            // What begins with a dash would be taken for an option.
+            // A program would take a name with a leading dash for an option.
             relative => Path::new(".").join(relative),
         };
         let within = |name: &str| around.join(name).to_string_lossy().into_owned();
@@ -157,21 +152,21 @@ impl ClonePaths {
     }
 }
 
-/// Returns what git is called with, but for the directory.
+/// Returns the arguments of git, without the directory.
 fn git_words(input: &RepoCloneInput, remote: &GitRemote) -> Vec<String> {
-    let mut settings = vec![
-        // Other ways than the one that was judged, also by redirect.
-        "protocol.allow=never".to_owned(),
-        format!("protocol.{}.allow=always", remote.scheme),
-        "http.followRedirects=initial".to_owned(),
-        // Nobody is asked for a password, and no program that would know one.
-        "credential.helper=".to_owned(),
-        "core.askPass=".to_owned(),
-        "core.hooksPath=/dev/null".to_owned(),
-        "submodule.recurse=false".to_owned(),
+    let settings = [
+        // Protocols other than the judged one are refused, also after a redirect.
+        "protocol.allow=never",
+        &format!("protocol.{}.allow=always", remote.scheme),
+        "http.followRedirects=initial",
+        // git asks neither the user nor a program for a password.
+        "credential.helper=",
+        "core.askPass=",
+        "core.hooksPath=/dev/null",
+        "submodule.recurse=false",
     ];
     let mut words: Vec<String> =
-        settings.drain(..).flat_map(|setting| ["-c".to_owned(), setting]).collect();
+        settings.into_iter().flat_map(|setting| ["-c", setting]).map(str::to_owned).collect();
     words.extend(["clone", "--quiet", "--template=", "--no-recurse-submodules"].map(str::to_owned));
     words.extend(input.depth.map(|depth| format!("--depth={depth}")));
     words.extend(["--".to_owned(), input.url.clone()]);
@@ -187,7 +182,23 @@ async fn run(input: &RepoCloneInput, cx: &Cx) -> Result<ToolOutput, ToolError> {
     let request = ShellRequest { program: "sh".to_owned(), args, cwd: None };
     let outcome = cx.shell().run(request).await?;
     match outcome.ending {
-        ProcessEnding::Exited(0) => Ok(clone_output(input, outcome)),
+        ProcessEnding::Exited(0) => {
+            let output = outcome.output.head;
+            let found =
+                |start: &str| output.lines().rev().find_map(|line| line.strip_prefix(start));
+            let is_said = |line: &&str| !line.starts_with(COMMIT) && !line.starts_with(BRANCH);
+            let answer = RepoCloneOutput {
+                path: &input.path,
+                url: &input.url,
+                commit: found(COMMIT),
+                branch: found(BRANCH),
+                said: output.lines().filter(is_said).collect::<Vec<_>>().join("\n"),
+            };
+            let mut answer = ToolOutput::data(serde_json::to_value(answer).unwrap_or_default());
+            answer.exit_code = Some(0);
+            answer.confined = Some(outcome.confined);
+            Ok(answer)
+        }
         ProcessEnding::Exited(STATUS_TARGET_EXISTS) if outcome.output.head.is_empty() => {
             let message = format!("{:?} exists already: name a new directory", input.path);
             Err(ToolError::new(ErrorCode::PathInvalid, message).not_begun())
@@ -213,21 +224,4 @@ fn clone_error(cx: &Cx, outcome: ShellOutcome) -> ToolError {
         Err(err) => err,
         Ok(_) => ToolError::new(ErrorCode::CommandFailed, "git clone did not say how it ended"),
     }
-}
-
-fn clone_output(input: &RepoCloneInput, outcome: ShellOutcome) -> ToolOutput {
-    let output = outcome.output.head;
-    let found = |start: &str| output.lines().rev().find_map(|line| line.strip_prefix(start));
-    let is_said = |line: &&str| !line.starts_with(COMMIT) && !line.starts_with(BRANCH);
-    let answer = RepoCloneOutput {
-        path: &input.path,
-        url: &input.url,
-        commit: found(COMMIT),
-        branch: found(BRANCH),
-        said: output.lines().filter(is_said).collect::<Vec<_>>().join("\n"),
-    };
-    let mut answer = ToolOutput::data(serde_json::to_value(answer).unwrap_or_default());
-    answer.exit_code = Some(0);
-    answer.confined = Some(outcome.confined);
-    answer
 }

@@ -1,6 +1,6 @@
-//! `repo_overview`: what a directory of sources holds, in one answer: the tree as far as it fits, languages with their sizes, and
-//! where programs, scripts and documents begin. Files that ignore files name, and hidden ones, are passed over. It says what
-//! the files are called and what their own manifests say; it runs nothing.
+//! `repo_overview`: summarizes a directory of sources in one answer: the tree as far as it fits, languages with their sizes,
+//! and the entry points of programs, scripts and documents. Ignored and hidden files do not count. The tool reads names and
+//! manifests; it runs nothing.
 
 mod entry_points;
 mod language;
@@ -47,7 +47,7 @@ struct RepoOverviewOutput {
     path: String,
     files: usize,
     bytes: u64,
-    /// Why the numbers are less than all there is.
+    /// The reason why the numbers are too low.
     #[serde(skip_serializing_if = "Option::is_none")]
     incomplete: Option<String>,
     languages: Vec<LanguageTotals>,
@@ -55,7 +55,7 @@ struct RepoOverviewOutput {
     tree: String,
 }
 
-/// What there is of one language.
+/// The files of one language.
 #[derive(Debug, Serialize)]
 struct LanguageTotals {
     language: &'static str,
@@ -118,10 +118,24 @@ fn run(input: &RepoOverviewInput, cx: &Cx) -> Result<RepoOverviewOutput, ToolErr
     } else {
         (!listing.is_complete()).then(|| "not every directory could be walked".to_owned())
     };
-    Ok(survey.found.answer(base.display(), incomplete))
+    let OverviewTotals { files, bytes, languages, entry_points, tree, .. } = survey.found;
+    let mut languages: Vec<LanguageTotals> = languages.into_values().collect();
+    languages.sort_by(|one, other| {
+        other.bytes.cmp(&one.bytes).then_with(|| one.language.cmp(other.language))
+    });
+    languages.truncate(LANGUAGES_MAX);
+    Ok(RepoOverviewOutput {
+        path: base.display().to_owned(),
+        files,
+        bytes,
+        incomplete,
+        languages,
+        entry_points: entry_points.finish(),
+        tree: tree.draw(),
+    })
 }
 
-/// A look at many files, one by one.
+/// The overview while files are added, one by one.
 struct OverviewBuilder<'a> {
     cx: &'a Cx,
     base: &'a FilePath,
@@ -139,7 +153,7 @@ struct OverviewTotals {
 }
 
 impl OverviewBuilder<'_> {
-    /// Takes note of a file. One that cannot be opened is passed over: it went away, or is not to be read.
+    /// Counts a file. A file that cannot be opened does not count.
     fn add_file(&mut self, path: &FilePath) {
         let Ok(OpenRegularFile { mut file, stamp }) = self.cx.fs().open_regular(path) else {
             return;
@@ -156,56 +170,25 @@ impl OverviewBuilder<'_> {
             && self.found.read_bytes.saturating_add(stamp.size) <= READ_BYTES_MAX;
         let mut contents = Vec::new();
         if is_read && fits {
-            // What could not be read counts as empty.
+            // A file that cannot be read counts as empty.
             let _ = file.by_ref().take(COUNTED_BYTES_MAX).read_to_end(&mut contents);
         }
         let language = by_name.or_else(|| language::language_of_shebang(&contents));
-        self.found.count_file(&relative, stamp.size, language, &contents);
-        if is_wanted {
-            let display = path.display();
-            self.found.entry_points.add_file(
-                &relative,
-                display,
-                &String::from_utf8_lossy(&contents),
-            );
+        let found = &mut self.found;
+        found.files += 1;
+        found.bytes = found.bytes.saturating_add(stamp.size);
+        found.read_bytes = found.read_bytes.saturating_add(count(contents.len()));
+        found.tree.add(&relative, stamp.size);
+        if let Some(language) = language {
+            let new = || LanguageTotals { language, files: 0, bytes: 0, lines: 0 };
+            let known = found.languages.entry(language).or_insert_with(new);
+            known.files += 1;
+            known.bytes = known.bytes.saturating_add(stamp.size);
+            known.lines = known.lines.saturating_add(count_lines(&contents));
         }
-    }
-}
-
-impl OverviewTotals {
-    fn count_file(
-        &mut self,
-        path: &std::path::Path,
-        bytes: u64,
-        language: Option<&'static str>,
-        contents: &[u8],
-    ) {
-        self.files += 1;
-        self.bytes = self.bytes.saturating_add(bytes);
-        self.read_bytes = self.read_bytes.saturating_add(count(contents.len()));
-        self.tree.add(path, bytes);
-        let Some(language) = language else { return };
-        let new = || LanguageTotals { language, files: 0, bytes: 0, lines: 0 };
-        let known = self.languages.entry(language).or_insert_with(new);
-        known.files += 1;
-        known.bytes = known.bytes.saturating_add(bytes);
-        known.lines = known.lines.saturating_add(count_lines(contents));
-    }
-
-    fn answer(self, path: &str, incomplete: Option<String>) -> RepoOverviewOutput {
-        let mut languages: Vec<LanguageTotals> = self.languages.into_values().collect();
-        languages.sort_by(|one, other| {
-            other.bytes.cmp(&one.bytes).then_with(|| one.language.cmp(other.language))
-        });
-        languages.truncate(LANGUAGES_MAX);
-        RepoOverviewOutput {
-            path: path.to_owned(),
-            files: self.files,
-            bytes: self.bytes,
-            incomplete,
-            languages,
-            entry_points: self.entry_points.finish(),
-            tree: self.tree.draw(),
+        if is_wanted {
+            let text = String::from_utf8_lossy(&contents);
+            found.entry_points.add_file(&relative, path.display(), &text);
         }
     }
 }

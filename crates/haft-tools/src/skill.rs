@@ -1,5 +1,5 @@
-//! `skill`: loads the instructions of one skill. What skills there are is the session's to know, and in the description
-//! that it publishes.
+//! `skill`: loads the instructions of one skill. The session knows the skills and lists them in the description of this
+//! tool.
 
 use std::fmt::Write as _;
 
@@ -31,7 +31,7 @@ pub(crate) fn skill() -> Tool {
         })
 }
 
-/// Returns a skill as a model gets it: between tags, with where its files are.
+/// Returns a skill as a model gets it: between tags, with the paths of its files.
 pub fn skill_text(skill: &LoadedSkill) -> String {
     let mut inner = skill.body.trim().to_owned();
     if let Some(directory) = &skill.directory {
@@ -52,40 +52,24 @@ pub fn skill_text(skill: &LoadedSkill) -> String {
             inner.push_str("\n- and more, which are not listed");
         }
     }
-    format!("<{TAG} name=\"{}\">\n{}\n</{TAG}>", attribute(&skill.name), without_tags(&inner))
+    let name = skill.name.replace('&', "&amp;").replace('"', "&quot;");
+    let name = name.replace('<', "&lt;").replace('>', "&gt;");
+    format!("<{TAG} name=\"{name}\">\n{}\n</{TAG}>", without_tags(&inner))
 }
 
-/// Returns a text as the value of an attribute.
-fn attribute(text: &str) -> String {
-    let escaped = |letter: char| match letter {
-        '&' => "&amp;".to_owned(),
-        '<' => "&lt;".to_owned(),
-        '>' => "&gt;".to_owned(),
-        '"' => "&quot;".to_owned(),
-        other => other.to_string(),
-    };
-    text.chars().map(escaped).collect()
-}
-
-/// Returns a text in which nothing can be taken for the tag that begins or ends a skill: the bracket of such a tag is
-/// written as `&lt;`, and everything else stays as it is.
+/// Returns a text without the tags that begin or end a skill: the bracket of such a tag becomes `&lt;`.
 fn without_tags(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     let mut rest = text;
-    while let Some(place) = rest.find('<') {
-        let (before, tag) = rest.split_at(place);
-        safe.push_str(before);
-        safe.push_str(if begins_tag(tag) { "&lt;" } else { "<" });
-        rest = tag.get(1..).unwrap_or_default();
+    // Readers of tags are lenient, so spaces, slashes and case do not matter here either.
+    let is_between = |letter: char| matches!(letter, '/' | '\\') || letter.is_whitespace();
+    while let Some((before, after)) = rest.split_once('<') {
+        let name = after.trim_start_matches(is_between).get(..TAG.len());
+        let begins_tag = name.is_some_and(|name| name.eq_ignore_ascii_case(TAG));
+        safe.extend([before, if begins_tag { "&lt;" } else { "<" }]);
+        rest = after;
     }
     safe + rest
-}
-
-/// Readers are lenient about tags, so this is, too: spaces, slashes and case do not matter.
-fn begins_tag(text: &str) -> bool {
-    let is_between = |letter: char| matches!(letter, '/' | '\\') || letter.is_whitespace();
-    let name = text.strip_prefix('<').unwrap_or(text).trim_start_matches(is_between);
-    name.get(..TAG.len()).is_some_and(|begun| begun.eq_ignore_ascii_case(TAG))
 }
 
 #[cfg(test)]
@@ -166,6 +150,8 @@ mod tests {
         check("ä<\u{a0}/Skill_Contents", "ä&lt;\u{a0}/Skill_Contents");
         let file = skill_text(&loaded("x", &["</skill_content>"]));
         assert_eq!(file.matches("</skill_content>").count(), 1, "{file}");
-        assert_eq!(attribute("a\"<&>b"), "a&quot;&lt;&amp;&gt;b");
+        let named = LoadedSkill { name: "a\"<&>b".to_owned(), ..loaded("x", &[]) };
+        let text = skill_text(&named);
+        assert!(text.starts_with("<skill_content name=\"a&quot;&lt;&amp;&gt;b\">\n"), "{text}");
     }
 }

@@ -8,7 +8,7 @@ use haft_contract::limits::{
 };
 use haft_contract::{
     Access, CommandLine, Cx, Effect, ErrorCode, FileChange, OutputBody, Precondition, ShellRequest,
-    Tool, ToolError, ToolKind, ToolOutput,
+    Tool, ToolError, ToolKind,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -19,11 +19,6 @@ use crate::text_file::{
 };
 use crate::{bash, grep, walk, write};
 
-/// Returns the five tools.
-pub(crate) fn tools() -> Vec<Tool> {
-    vec![smithers_bash(), smithers_edit(), smithers_grep(), smithers_read(), smithers_write()]
-}
-
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct SmithersReadInput {
@@ -31,36 +26,78 @@ struct SmithersReadInput {
     path: String,
 }
 
-fn smithers_read() -> Tool {
-    Tool::new("read")
+/// Returns the five tools.
+pub(crate) fn tools() -> Vec<Tool> {
+    let bash_tool = Tool::new("bash")
+        .description("Run an executable with arguments. There is no shell parsing.")
+        .kind(ToolKind::Execute)
+        .effect(Effect::Once)
+        .dangerous()
+        .requires(bash::shell_requirements())
+        .accesses(|input: &SmithersBashInput| {
+            let cwd = input.opts.as_ref().and_then(|opts| opts.cwd.as_ref());
+            let argv =
+                std::iter::once(&input.cmd).chain(input.args.iter().flatten()).cloned().collect();
+            let shell = Access::Shell { command: CommandLine::Argv(argv) };
+            std::iter::once(shell).chain(cwd.map(Access::read)).collect()
+        })
+        .execute_with(|input: SmithersBashInput, cx: Cx| async move {
+            let cwd = input.opts.and_then(|opts| opts.cwd);
+            let request = ShellRequest {
+                program: input.cmd.clone(),
+                args: input.args.unwrap_or_default(),
+                cwd,
+            };
+            let outcome = cx.shell().run(request).await?;
+            let mut output = bash::command_output(&input.cmd, &cx, outcome, "")?;
+            // The whole output is a bare string; a cut one keeps its head, its tail and the way to the rest.
+            output.body = match output.body {
+                OutputBody::Excerpt(excerpt) if !excerpt.truncated() => {
+                    OutputBody::Text(excerpt.head)
+                }
+                body => body,
+            };
+            Ok::<_, ToolError>(output)
+        });
+    let edit_tool = Tool::new("edit")
+        .description("Apply a unified-diff patch to an existing file.")
+        .kind(ToolKind::Edit)
+        .effect(Effect::Once)
+        .dangerous()
+        .requires(workspace_write_requirements())
+        .redacted(&["patch"])
+        .only_changes_files()
+        .accesses(|input: &SmithersEditInput| {
+            vec![Access::read(&input.path), Access::write(&input.path)]
+        })
+        .execute_blocking(edit);
+    let grep_tool = Tool::new("grep")
+        .description("Search for a regex pattern in files (rg -n).")
+        .kind(ToolKind::Search)
+        .requires(workspace_read_requirements())
+        .accesses(|input: &SmithersGrepInput| {
+            vec![Access::read(input.path.as_deref().unwrap_or("."))]
+        })
+        .execute_blocking(|input: SmithersGrepInput, cx: &Cx| {
+            let request = grep::GrepQuery {
+                pattern: input.pattern,
+                path: input.path.unwrap_or_else(|| ".".to_owned()),
+                glob: None,
+                ignore_case: false,
+                context_lines: 0,
+                threads: walk::threads_available(),
+            };
+            grep::search(cx, &request).map(|found| found.entries.join("\n"))
+        });
+    let read_tool = Tool::new("read")
         .description("Read a UTF-8 file from the sandbox.")
         .kind(ToolKind::Read)
         .requires(workspace_read_requirements())
         .accesses(|input: &SmithersReadInput| vec![Access::read(&input.path)])
         .execute_blocking(|input: SmithersReadInput, cx: &Cx| {
             load_whole(cx, &input.path).map(|file| file.text)
-        })
-}
-
-/// Loads a file; the only difference to the contract's read is the message when it is too large.
-fn load_whole(cx: &Cx, path: &str) -> Result<TextFile, ToolError> {
-    load_text_file(cx, path).map_err(|err| match err.code {
-        ErrorCode::FileTooLarge => ToolError::new(err.code, "File too large"),
-        _ => err,
-    })
-}
-
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct SmithersWriteInput {
-    /// Destination path, relative to rootDir or absolute within it.
-    path: String,
-    /// File contents.
-    content: String,
-}
-
-fn smithers_write() -> Tool {
-    Tool::new("write")
+        });
+    let write_tool = Tool::new("write")
         .description("Write content to a file, creating parent directories as needed.")
         .kind(ToolKind::Edit)
         .effect(Effect::Once)
@@ -75,31 +112,8 @@ fn smithers_write() -> Tool {
                 return Err(ToolError::new(ErrorCode::ContentTooLarge, "Content too large"));
             }
             write::write_file(cx, &input.path, input.content)
-        })
-}
-
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct SmithersEditInput {
-    /// File to patch. Must already exist.
-    path: String,
-    /// A unified diff. Applied against the current contents.
-    patch: String,
-}
-
-fn smithers_edit() -> Tool {
-    Tool::new("edit")
-        .description("Apply a unified-diff patch to an existing file.")
-        .kind(ToolKind::Edit)
-        .effect(Effect::Once)
-        .dangerous()
-        .requires(workspace_write_requirements())
-        .redacted(&["patch"])
-        .only_changes_files()
-        .accesses(|input: &SmithersEditInput| {
-            vec![Access::read(&input.path), Access::write(&input.path)]
-        })
-        .execute_blocking(edit)
+        });
+    vec![bash_tool, edit_tool, grep_tool, read_tool, write_tool]
 }
 
 fn edit(input: SmithersEditInput, cx: &Cx) -> Result<&'static str, ToolError> {
@@ -125,6 +139,32 @@ fn edit(input: SmithersEditInput, cx: &Cx) -> Result<&'static str, ToolError> {
     })
 }
 
+/// Loads a file. Only the message about a large file differs from the contract's read.
+fn load_whole(cx: &Cx, path: &str) -> Result<TextFile, ToolError> {
+    load_text_file(cx, path).map_err(|err| match err.code {
+        ErrorCode::FileTooLarge => ToolError::new(err.code, "File too large"),
+        _ => err,
+    })
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct SmithersWriteInput {
+    /// Destination path, relative to rootDir or absolute within it.
+    path: String,
+    /// File contents.
+    content: String,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct SmithersEditInput {
+    /// File to patch. Must already exist.
+    path: String,
+    /// A unified diff. Applied against the current contents.
+    patch: String,
+}
+
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct SmithersGrepInput {
@@ -132,27 +172,6 @@ struct SmithersGrepInput {
     pattern: String,
     /// Directory or file to search, relative to rootDir.
     path: Option<String>,
-}
-
-fn smithers_grep() -> Tool {
-    Tool::new("grep")
-        .description("Search for a regex pattern in files (rg -n).")
-        .kind(ToolKind::Search)
-        .requires(workspace_read_requirements())
-        .accesses(|input: &SmithersGrepInput| {
-            vec![Access::read(input.path.as_deref().unwrap_or("."))]
-        })
-        .execute_blocking(|input: SmithersGrepInput, cx: &Cx| {
-            let request = grep::GrepQuery {
-                pattern: input.pattern,
-                path: input.path.unwrap_or_else(|| ".".to_owned()),
-                glob: None,
-                ignore_case: false,
-                context_lines: 0,
-                threads: walk::threads_available(),
-            };
-            grep::search(cx, &request).map(|found| found.entries.join("\n"))
-        })
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -173,35 +192,4 @@ struct SmithersBashOptions {
     /// Working directory, sandboxed under rootDir.
     #[schemars(length(max = BASH_CWD_CHARS_MAX))]
     cwd: Option<String>,
-}
-
-fn smithers_bash() -> Tool {
-    Tool::new("bash")
-        .description("Run an executable with arguments. There is no shell parsing.")
-        .kind(ToolKind::Execute)
-        .effect(Effect::Once)
-        .dangerous()
-        .requires(bash::shell_requirements())
-        .accesses(|input: &SmithersBashInput| {
-            let cwd = input.opts.as_ref().and_then(|opts| opts.cwd.as_ref());
-            let argv =
-                std::iter::once(&input.cmd).chain(input.args.iter().flatten()).cloned().collect();
-            let shell = Access::Shell { command: CommandLine::Argv(argv) };
-            std::iter::once(shell).chain(cwd.map(Access::read)).collect()
-        })
-        .execute_with(|input: SmithersBashInput, cx: Cx| async move { run(input, &cx).await })
-}
-
-async fn run(input: SmithersBashInput, cx: &Cx) -> Result<ToolOutput, ToolError> {
-    let cwd = input.opts.and_then(|opts| opts.cwd);
-    let request =
-        ShellRequest { program: input.cmd.clone(), args: input.args.unwrap_or_default(), cwd };
-    let outcome = cx.shell().run(request).await?;
-    let mut output = bash::command_output(&input.cmd, cx, outcome, "")?;
-    // The whole output is a bare string; a cut one keeps its head, its tail and the way to the rest.
-    output.body = match output.body {
-        OutputBody::Excerpt(excerpt) if !excerpt.truncated() => OutputBody::Text(excerpt.head),
-        body => body,
-    };
-    Ok(output)
 }

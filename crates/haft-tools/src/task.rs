@@ -1,5 +1,5 @@
-//! `task`: hands a task to a subagent. Who can be given one, and how it is done, is the host's to know; the calls that the
-//! subagent makes are judged one by one like any other.
+//! `task`: hands a task to a subagent. The host knows the subagents and runs them. Each call of a subagent is judged like
+//! any other.
 
 use haft_contract::limits::{
     TASK_METADATA_BYTES_MAX, TASK_MS, TASK_NAME_CHARS_MAX, TASK_PROMPT_CHARS_MAX,
@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 #[cfg(test)]
 mod tests;
 
-/// What is said to a model of a task that has only begun.
+/// The note for a model about a task that runs in the background.
 const BEGUN_NOTE: &str = "it works in the background; what comes of it is told when it ends, so do not wait for it and do \
                           not ask again";
 
@@ -25,13 +25,13 @@ struct TaskInput {
     /// The name of the subagent, as the description of this tool lists it.
     #[schemars(length(min = 1, max = TASK_NAME_CHARS_MAX))]
     subagent_type: String,
-    /// What it is to do, and everything that it has to know for that: it sees nothing of this conversation.
+    /// The task, and everything that the subagent needs to know for it. It sees nothing of this conversation.
     #[schemars(length(min = 1, max = TASK_PROMPT_CHARS_MAX))]
     prompt: String,
     /// Whether to go on without waiting for it. Its end is told later.
     #[serde(default)]
     background: bool,
-    /// What is kept with the task, for whoever looks at it later.
+    /// Data that is stored with the task.
     #[serde(default)]
     metadata: Option<Map<String, Value>>,
 }
@@ -42,7 +42,7 @@ struct TaskOutput {
     output: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     session_id: Option<String>,
-    /// What was done, where there is no session to look at.
+    /// The subagent's calls, if it has no session.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     calls: Vec<SubagentCall>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -52,7 +52,7 @@ struct TaskOutput {
 pub(crate) fn task() -> Tool {
     Tool::new("task")
         .description(
-            "Have a subagent do a task, and get the last thing that it says. It works by itself, with tools of its own, and \
+            "Have a subagent do a task, and get the last thing that it says. It works by itself, with its own tools, and \
              may do nothing that is not allowed here. For work that can be told in full and whose way there does not matter, \
              such as to search through much, or to do several things at once; not for what one or two calls do.",
         )
@@ -60,7 +60,7 @@ pub(crate) fn task() -> Tool {
         .effect(Effect::Once)
         .delegates()
         .dangerous()
-        // Whoever runs the subagent bounds what it does.
+        // The host limits the subagent itself.
         .timeout_ms(|_: &TaskInput| Some(TASK_MS))
         .probe(|input: TaskInput, cx: Cx| async move {
             let resumed = cx.subagents().resume(wanted(input)?, &cx).await?;
@@ -74,7 +74,7 @@ pub(crate) fn task() -> Tool {
         })
 }
 
-/// Returns the task that is asked for, unless nobody could do it or keep it.
+/// Returns the requested task, unless it is blank or its metadata is too large.
 fn wanted(input: TaskInput) -> Result<SubagentTask, ToolError> {
     let TaskInput { subagent_type, prompt, background, metadata } = input;
     let refused = |message: String| ToolError::new(ErrorCode::InvalidInput, message).not_begun();

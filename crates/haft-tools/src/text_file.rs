@@ -1,4 +1,5 @@
-//! Text files as tools read them: what is not text is said to be so, and what is not there names what is.
+//! Reads text files for tools. An error about a file that is not text says why; an error about a missing file names
+//! similar files.
 
 use std::io::Read;
 use std::path::Path;
@@ -58,7 +59,22 @@ pub(crate) fn open_file(fs: &dyn Fs, path: &str) -> Result<(FilePath, OpenRegula
             let opened = fs.open_regular(&place)?;
             Ok((place, opened))
         }
-        Some(FsEntryKind::Directory) => Err(directory_error(fs, path, &place)),
+        Some(FsEntryKind::Directory) => {
+            let entries = fs.list(&place).unwrap_or_default();
+            let listed = entries.iter().take(LISTED_ENTRIES_MAX).map(|entry| {
+                let slash = if entry.kind == FsEntryKind::Directory { "/" } else { "" };
+                format!("{}{slash}", entry.name.to_string_lossy())
+            });
+            let mut names: Vec<String> = listed.collect();
+            if entries.len() > LISTED_ENTRIES_MAX {
+                names.push(format!("and {} more", entries.len() - LISTED_ENTRIES_MAX));
+            }
+            let contains = match names.is_empty() {
+                true => "is empty".to_owned(),
+                false => format!("contains {}", names.join(", ")),
+            };
+            Err(invalid_input(format!("path {path:?} is a directory, not a file; it {contains}")))
+        }
         Some(other) => Err(invalid_input(format!(
             "path {path:?} is {}, which cannot be read",
             other.with_article()
@@ -108,27 +124,6 @@ pub(crate) fn refuse_binary(path: &str, contents: &[u8]) -> Result<(), ToolError
     Ok(())
 }
 
-fn directory_error(fs: &dyn Fs, path: &str, place: &FilePath) -> ToolError {
-    let entries = fs.list(place).unwrap_or_default();
-    let mut names: Vec<String> = entries
-        .iter()
-        .take(LISTED_ENTRIES_MAX)
-        .map(|entry| {
-            let slash = if entry.kind == FsEntryKind::Directory { "/" } else { "" };
-            format!("{}{slash}", entry.name.to_string_lossy())
-        })
-        .collect();
-    if entries.len() > LISTED_ENTRIES_MAX {
-        names.push(format!("and {} more", entries.len() - LISTED_ENTRIES_MAX));
-    }
-    let contains = if names.is_empty() {
-        "is empty".to_owned()
-    } else {
-        format!("contains {}", names.join(", "))
-    };
-    invalid_input(format!("path {path:?} is a directory, not a file; it {contains}"))
-}
-
 /// Names what is there instead of a missing file: entries like it, or how far the path leads.
 pub(crate) fn missing_file_error(fs: &dyn Fs, path: &str, place: &FilePath) -> ToolError {
     let parent = Path::new(path).parent().map(|parent| parent.to_string_lossy().into_owned());
@@ -137,11 +132,19 @@ pub(crate) fn missing_file_error(fs: &dyn Fs, path: &str, place: &FilePath) -> T
     let hint = match fs.resolve(&parent) {
         Ok((directory, Some(FsEntryKind::Directory))) => {
             let entries = fs.list(&directory).unwrap_or_default();
-            let names =
-                entries.iter().map(|entry| entry.name.to_string_lossy().into_owned()).collect();
-            let near: Vec<String> = similar_names(&name, names)
+            let wanted = name.to_lowercase();
+            let mut scored: Vec<(f64, String)> = entries
                 .iter()
-                .map(|near| directory.join(near.as_ref()).display().to_owned())
+                .map(|entry| entry.name.to_string_lossy().into_owned())
+                .map(|name| (strsim::jaro_winkler(&wanted, &name.to_lowercase()), name))
+                .filter(|(score, _)| *score >= SIMILARITY_MIN)
+                .collect();
+            scored
+                .sort_by(|one, other| other.0.total_cmp(&one.0).then_with(|| one.1.cmp(&other.1)));
+            let near: Vec<String> = scored
+                .iter()
+                .take(SUGGESTIONS_MAX)
+                .map(|(_, near)| directory.join(near.as_ref()).display().to_owned())
                 .collect();
             if near.is_empty() {
                 "use glob to find it".to_owned()
@@ -155,15 +158,4 @@ pub(crate) fn missing_file_error(fs: &dyn Fs, path: &str, place: &FilePath) -> T
         Ok(_) | Err(_) => "use glob to find it".to_owned(),
     };
     invalid_input(format!("path {path:?} does not exist: {hint}"))
-}
-
-fn similar_names(name: &str, names: Vec<String>) -> Vec<String> {
-    let wanted = name.to_lowercase();
-    let mut scored: Vec<(f64, String)> = names
-        .into_iter()
-        .map(|name| (strsim::jaro_winkler(&wanted, &name.to_lowercase()), name))
-        .filter(|(score, _)| *score >= SIMILARITY_MIN)
-        .collect();
-    scored.sort_by(|one, other| other.0.total_cmp(&one.0).then_with(|| one.1.cmp(&other.1)));
-    scored.into_iter().take(SUGGESTIONS_MAX).map(|(_, name)| name).collect()
 }

@@ -1,5 +1,4 @@
-//! `tool_search`: the tools that fit a few words. Which tools there are, how they are ranked, and what it means that one was
-//! found, is the host's business.
+//! `tool_search`: finds tools by a few words. The host knows the tools, ranks them, and makes the found ones callable.
 
 #[cfg(test)]
 mod tests;
@@ -12,7 +11,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ToolSearchInput {
-    /// What the tool should do, in a few words, or its id.
+    /// The tool's purpose in a few words, or its id.
     #[schemars(length(min = 1, max = TOOL_QUERY_CHARS_MAX))]
     query: String,
 }
@@ -20,7 +19,7 @@ struct ToolSearchInput {
 #[derive(Serialize)]
 struct ToolSearchOutput {
     matches: Vec<ToolMatch>,
-    /// What is to be known of them, such as that there are none.
+    /// A remark on them, such as that no tool fits.
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<&'static str>,
 }
@@ -34,7 +33,7 @@ pub(crate) fn tool_search() -> Tool {
         .kind(ToolKind::Search)
         .keeps(ConnectionStore::FoundTools)
         .execute_with(|input: ToolSearchInput, cx: Cx| async move {
-            // The first search of a session reads what there is of every tool.
+            // The first search of a session reads the data of every tool.
             let matches = cx.tool_index().find(&input.query, TOOL_MATCHES_MAX);
             // An empty list alone would be shown to a model as an empty text.
             let note = matches.is_empty().then_some("no tool fits: try other words");

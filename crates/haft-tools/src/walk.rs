@@ -10,7 +10,6 @@ mod queue;
 mod tests;
 
 use std::num::NonZeroUsize;
-use std::path::Path;
 
 use haft_contract::limits::PATH_BYTES_MAX;
 use haft_contract::{Cx, DirectoryEntry, FilePath, FsEntryKind, ToolError};
@@ -36,18 +35,10 @@ pub(crate) struct DirectoryWalk<'a> {
     pub(crate) cx: &'a Cx,
     /// The directory to start at. It is listed even if it is itself ignored or hidden: it was asked for.
     pub(crate) base: &'a FilePath,
-    /// What is wanted.
+    /// Which entries are wanted.
     pub(crate) selector: &'a EntrySelector,
     /// How many threads share the work; the result does not depend on it.
     pub(crate) threads: NonZeroUsize,
-}
-
-/// What becomes of an entry.
-struct WalkDecision {
-    /// It is itself wanted.
-    is_selected: bool,
-    /// Wanted entries may lie in it.
-    is_entered: bool,
 }
 
 impl DirectoryWalk<'_> {
@@ -88,80 +79,50 @@ impl DirectoryWalk<'_> {
         let (mut jobs, mut too_deep) = (Vec::new(), 0);
         let depth = job.depth + 1;
         let mut path = node.directory.relative().to_path_buf();
+        let (base, selector) = (self.base.relative(), self.selector);
         for entry in entries {
             path.push(&entry.name);
-            if let Some(WalkDecision { is_selected: taken, is_entered: entered }) =
-                self.decide(rules.as_deref(), &path, &entry, depth)
-            {
-                // No tool could open it, and nothing beneath it.
-                if path.as_os_str().len() >= PATH_BYTES_MAX {
-                    too_deep += 1;
-                    path.pop();
-                    continue;
+            let is_directory = entry.kind == FsEntryKind::Directory;
+            let (is_selected, is_entered) = match entry.kind {
+                FsEntryKind::Regular => (selector.selects_file(base, &path), false),
+                FsEntryKind::Directory => (
+                    selector.selects_directory(base, &path),
+                    selector.enters_directory(base, &path, depth),
+                ),
+                FsEntryKind::Symlink
+                | FsEntryKind::Fifo
+                | FsEntryKind::Socket
+                | FsEntryKind::CharDevice
+                | FsEntryKind::BlockDevice => (false, false),
+            };
+            // The rules cost more than the selector, so they come last.
+            let is_visible = (is_selected || is_entered) && entry.name != ".git" && {
+                let verdict = rules.as_ref().map(|rules| rules.verdict(&path, entry.kind));
+                match verdict.unwrap_or(WalkIgnoreVerdict::NoRule) {
+                    WalkIgnoreVerdict::Ignored => false,
+                    WalkIgnoreVerdict::ReIncluded => true,
+                    WalkIgnoreVerdict::NoRule => {
+                        selector.includes_hidden()
+                            || !entry.name.as_encoded_bytes().starts_with(b".")
+                    }
                 }
-                let job = entered.then_some(jobs.len());
-                if entered {
+            };
+            // No tool could open an entry with a longer path, or an entry beneath it.
+            let is_reachable = path.as_os_str().len() < PATH_BYTES_MAX;
+            path.pop();
+            if is_visible && !is_reachable {
+                too_deep += 1;
+            } else if is_visible {
+                let job = is_entered.then_some(jobs.len());
+                if is_entered {
                     let directory = node.directory.join(&entry.name);
                     jobs.push(WalkJob { directory, rules: rules.clone(), depth });
                 }
-                let is_directory = entry.kind == FsEntryKind::Directory;
-                node.children.push(WalkDirectoryEntry {
-                    name: entry.name,
-                    is_directory,
-                    is_selected: taken,
-                    job,
-                });
+                let name = entry.name;
+                node.children.push(WalkDirectoryEntry { name, is_directory, is_selected, job });
             }
-            path.pop();
         }
         node.sort();
         DirectoryVisit { node, jobs, too_deep }
-    }
-
-    /// Decides about one entry; `None` is to pass it over.
-    fn decide(
-        &self,
-        rules: Option<&WalkIgnoreRules>,
-        path: &Path,
-        entry: &DirectoryEntry,
-        depth: usize,
-    ) -> Option<WalkDecision> {
-        let (base, selector) = (self.base.relative(), self.selector);
-        let seen = match entry.kind {
-            FsEntryKind::Regular => {
-                WalkDecision { is_selected: selector.selects_file(base, path), is_entered: false }
-            }
-            FsEntryKind::Directory => WalkDecision {
-                is_selected: selector.selects_directory(base, path),
-                is_entered: selector.enters_directory(base, path, depth),
-            },
-            FsEntryKind::Symlink
-            | FsEntryKind::Fifo
-            | FsEntryKind::Socket
-            | FsEntryKind::CharDevice
-            | FsEntryKind::BlockDevice => return None,
-        };
-        // The rules are asked last because they are the dearer question.
-        ((seen.is_selected || seen.is_entered) && self.is_visible(rules, path, entry))
-            .then_some(seen)
-    }
-
-    /// Returns whether the entry may be seen at all.
-    fn is_visible(
-        &self,
-        rules: Option<&WalkIgnoreRules>,
-        path: &Path,
-        entry: &DirectoryEntry,
-    ) -> bool {
-        if entry.name == ".git" {
-            return false;
-        }
-        match rules.map_or(WalkIgnoreVerdict::NoRule, |rules| rules.verdict(path, entry.kind)) {
-            WalkIgnoreVerdict::Ignored => false,
-            WalkIgnoreVerdict::ReIncluded => true,
-            WalkIgnoreVerdict::NoRule => {
-                self.selector.includes_hidden() || !entry.name.as_encoded_bytes().starts_with(b".")
-            }
-        }
     }
 }

@@ -3,8 +3,7 @@
 use std::io::Read;
 
 use haft_contract::{
-    Access, Cx, Effect, ErrorCode, FileChange, FilePath, FsEntryKind, Precondition, Tool,
-    ToolError, ToolKind,
+    Access, Cx, Effect, ErrorCode, FileChange, FsEntryKind, Precondition, Tool, ToolError, ToolKind,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -39,39 +38,59 @@ pub(crate) fn write() -> Tool {
         .redacted(&["content"])
         .only_changes_files()
         .accesses(|input: &WriteInput| vec![Access::write(&input.path)])
-        .execute_blocking(run)
+        .execute_blocking(|input: WriteInput, cx: &Cx| {
+            let (bytes, bytes_max) = (input.content.len(), cx.max_output_bytes());
+            if bytes > bytes_max {
+                let message = format!(
+                    "content has {bytes} bytes, at most {bytes_max} can be written at once: write a part, then add \
+                     the rest with edit"
+                );
+                return Err(ToolError::new(ErrorCode::ContentTooLarge, message));
+            }
+            write_file(cx, &input.path, input.content)
+        })
 }
 
-fn run(input: WriteInput, cx: &Cx) -> Result<&'static str, ToolError> {
-    let bytes_max = cx.max_output_bytes();
-    if input.content.len() > bytes_max {
-        let message = format!(
-            "content has {} bytes, at most {bytes_max} can be written at once: write a part, then add the rest with \
-             edit",
-            input.content.len()
-        );
-        return Err(ToolError::new(ErrorCode::ContentTooLarge, message));
-    }
-    write_file(cx, &input.path, input.content)
-}
-
-/// Writes `content` in place of whatever file is at `path`, in the form that the file had.
-pub(crate) fn write_file(cx: &Cx, path: &str, content: String) -> Result<&'static str, ToolError> {
+/// Writes `content` to `path`, in the form of the file that it replaces.
+pub(crate) fn write_file(
+    cx: &Cx,
+    path: &str,
+    mut content: String,
+) -> Result<&'static str, ToolError> {
     if path.ends_with('/') {
         let message =
             format!("path {path:?} ends with a slash and so names a directory: name the file");
         return Err(ToolError::new(ErrorCode::PathInvalid, message));
     }
     let (place, kind) = cx.fs().resolve(path)?;
-    let content = match kind {
-        None => content,
-        Some(FsEntryKind::Regular) => keep_bom_and_line_endings(cx, &place, content),
+    match kind {
+        None => {}
+        // The new content gets the BOM and the CRLF line ends of the file. If that file cannot be read, its form is lost.
+        Some(FsEntryKind::Regular) => {
+            let mut former = Vec::new();
+            if let Ok(opened) = cx.fs().open(&place)
+                && opened.file.take(SNIFFED_BYTES).read_to_end(&mut former).is_ok()
+            {
+                let mut ends = former
+                    .split_inclusive(|byte| *byte == b'\n')
+                    .filter(|line| line.ends_with(b"\n"))
+                    .peekable();
+                let has_only_crlf =
+                    ends.peek().is_some() && ends.all(|line| line.ends_with(b"\r\n"));
+                if has_only_crlf && !content.contains('\r') {
+                    content = content.replace('\n', "\r\n");
+                }
+                if former.starts_with(BOM.as_bytes()) && !content.starts_with(BOM) {
+                    content.insert_str(0, BOM);
+                }
+            }
+        }
         Some(other) => {
             let message =
                 format!("path {path:?} is {}, which cannot be written", other.with_article());
             return Err(ToolError::new(ErrorCode::PathInvalid, message));
         }
-    };
+    }
     let bytes_max = cx.max_output_bytes();
     if content.len() > bytes_max {
         let message = format!(
@@ -88,29 +107,4 @@ pub(crate) fn write_file(cx: &Cx, path: &str, content: String) -> Result<&'stati
     };
     cx.fs().apply_with_answer(vec![change], &OK.into())?;
     Ok(OK)
-}
-
-/// Gives new content the BOM and the CRLF line ends of the file that it replaces. If that file cannot be
-/// read, its form is lost and the content is written unchanged.
-fn keep_bom_and_line_endings(cx: &Cx, place: &FilePath, content: String) -> String {
-    let mut former = Vec::new();
-    let Ok(opened) = cx.fs().open(place) else { return content };
-    if opened.file.take(SNIFFED_BYTES).read_to_end(&mut former).is_err() {
-        return content;
-    }
-    let mut ends = former
-        .split_inclusive(|byte| *byte == b'\n')
-        .filter(|line| line.ends_with(b"\n"))
-        .peekable();
-    let has_only_crlf = ends.peek().is_some() && ends.all(|line| line.ends_with(b"\r\n"));
-    let content = if has_only_crlf && !content.contains('\r') {
-        content.replace('\n', "\r\n")
-    } else {
-        content
-    };
-    if former.starts_with(BOM.as_bytes()) && !content.starts_with(BOM) {
-        format!("{BOM}{content}")
-    } else {
-        content
-    }
 }

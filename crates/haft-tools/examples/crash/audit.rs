@@ -16,7 +16,7 @@ use crate::snapshots;
 use crate::worker::digest;
 use crate::world::{World, count_lines, files_of};
 
-/// What an audit leaves for the next one of the same world.
+/// The findings of an audit that the next audit of the same world needs.
 #[derive(Debug, Default)]
 pub(crate) struct Known {
     /// Calls that were open when a worker was dead.
@@ -49,7 +49,7 @@ pub(crate) struct Audit<'a> {
     pub(crate) wrong: Vec<String>,
 }
 
-/// What really happened, by idempotency key.
+/// The effects that really happened, by idempotency key.
 struct Truth {
     ledger: BTreeMap<String, u64>,
     notes: BTreeMap<String, u64>,
@@ -60,7 +60,7 @@ struct Truth {
 struct LaneRows<'a> {
     lane: &'a Lane,
     by_step: Vec<Vec<&'a CallRow>>,
-    /// What its commands did.
+    /// The effects of its commands.
     log: BTreeMap<String, u64>,
 }
 
@@ -117,7 +117,7 @@ impl Audit<'_> {
         Ok(())
     }
 
-    /// Undoes what was recorded of these runs, of which nobody makes a call any more.
+    /// Undoes the recorded changes of these runs. No worker makes their calls any more.
     pub(crate) async fn undo(&mut self, runs: &[u32]) -> Result<(), Failure> {
         if !snapshots::are_in(self.seed) {
             return Ok(());
@@ -251,7 +251,7 @@ impl Audit<'_> {
             (_, CallStatus::Succeeded | CallStatus::Intended, _) => true,
             (Kind::Files, CallStatus::Failed, Some(SettlementVerdict::NotHappened)) => true,
             (Kind::Files, CallStatus::Unknown, None) => {
-                // Until somebody has looked at the files.
+                // A worker has not yet looked at the files.
                 self.counts.add("changes of files met before they were looked at");
                 true
             }
@@ -332,7 +332,7 @@ impl Audit<'_> {
         Ok(())
     }
 
-    /// Checks that a call which was open when its worker was dead was not given an outcome by nobody.
+    /// Checks that a call that was open when its worker died got its outcome from a later worker.
     fn check_fates(&mut self, rows: &[CallRow]) {
         for row in rows {
             let call = row.id().to_string();

@@ -16,7 +16,7 @@ use crate::world::World;
 const OUTCOMES_EACH: u64 = 3;
 /// How long one may wait for who is writing, in milliseconds.
 const WAIT_MS_MAX: u64 = 5_000;
-/// What SQLite does by itself, what it does when the log is to begin anew, and what it does when it closes the journal.
+/// The checkpoint that SQLite makes by itself, the one that restarts the log, and the one when it closes the journal.
 const KINDS: [&str; 3] = ["PASSIVE", "RESTART", "TRUNCATE"];
 
 /// Decides when there is a checkpoint, and makes it.
@@ -34,7 +34,7 @@ impl Checkpoints {
         Self { world: world.clone(), seed, points: Arc::clone(points), outcomes: AtomicU64::new(0) }
     }
 
-    /// Begins a checkpoint after some of the outcomes. Nobody waits for it.
+    /// Begins a checkpoint after some of the outcomes. No thread waits for it.
     pub(crate) fn after_outcome(&self) {
         let mut random =
             SeededRandom::from_seeds(self.seed, self.outcomes.fetch_add(1, Ordering::Relaxed));
@@ -60,6 +60,6 @@ impl Checkpoints {
 fn make(journal: &Path, kind: &str) -> rusqlite::Result<()> {
     let db = Connection::open(journal)?;
     db.busy_timeout(Duration::from_millis(WAIT_MS_MAX))?;
-    // Whether it came to the end, or had to stop before what somebody is still reading, is all the same.
+    // It does not matter whether the checkpoint is complete or stops before a page that is still read.
     db.query_row(&format!("PRAGMA wal_checkpoint({kind})"), [], |_| Ok(()))
 }

@@ -34,7 +34,7 @@ struct DeadlyCall {
     name: &'static str,
     /// The file of the world that it is about, if it is not about any.
     file: Option<&'static str>,
-    /// What haft is in the middle of then, if only one thing makes that call.
+    /// The operation of haft at that time, if only one operation makes that call.
     mid: Option<&'static str>,
 }
 
@@ -166,7 +166,7 @@ impl Driver {
                 let is_rare = ["open", "abandon", "close", "resolve", "refuse", "checkpoint"];
                 let is_rare = is_rare.iter().any(|rare| place.ends_with(rare));
                 let times = if is_rare { 1 } else { 1 + random.below(6) };
-                // What takes a while is over after a millisecond at most.
+                // An operation that takes a while ends after a millisecond at most.
                 Plan::At { place, times, wait_us: wait_us % WITHIN_US_MAX }
             }
             4 if self.has_tracer && self.commands == Commands::None => {

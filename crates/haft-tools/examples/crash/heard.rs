@@ -1,4 +1,4 @@
-//! What workers said before they died: whoever was told an answer holds haft to it.
+//! The answers that workers printed before they died. haft must keep each of them.
 
 use std::collections::BTreeMap;
 

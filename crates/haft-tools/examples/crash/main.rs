@@ -1,10 +1,10 @@
 //! Kills haft thousands of times and looks each time whether it kept its word: nothing that was acknowledged is lost, no
-//! effect is without a row, no `once` call is silently repeated, and what nobody can know is said to be unknown.
+//! effect is without a row, no `once` call is silently repeated, and an outcome that cannot be known is reported as unknown.
 //!
 //! `crash --kills N [--seed S] [--seconds S]` starts one *driver* a processor. A driver makes *worlds*, one after the
 //! other; in each it starts *workers*, one after the other, and kills them. A worker is the real runtime with the real
-//! journal and the real tools that change files and run commands. What a world does follows from its seed, but for where
-//! a kill at a random moment strikes. A world in which something is wrong is left where it is.
+//! journal and the real tools that change files and run commands. The seed decides everything in a world, except the
+//! exact place of a kill at a random moment. A world with a fault is kept.
 
 #[cfg(target_os = "linux")]
 mod audit;

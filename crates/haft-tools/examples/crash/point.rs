@@ -93,7 +93,7 @@ impl Points {
         done
     }
 
-    /// Returns where to say that the work is over, which whoever kills meanwhile tells the driver.
+    /// Returns the flag that says that the work is over. A kill before that is reported to the driver.
     fn begin(&self, point: &str) -> Arc<AtomicBool> {
         let is_over = Arc::new(AtomicBool::new(false));
         if self.is_due(point) {

@@ -20,7 +20,7 @@ use crate::heard::Heard;
 use crate::script::{Files, Kind, Lane, RunScript, Step};
 use crate::world::{World, files_of};
 
-/// What each name was before and after something, if it was there.
+/// The content of each name before and after a change, if it existed.
 type Differences = BTreeMap<String, [Option<String>; 2]>;
 
 /// The snapshots of a world, as a process that has not made them finds them.
@@ -30,7 +30,7 @@ pub(crate) struct Recorded {
     history: SnapshotHistory,
 }
 
-/// What was found out about them.
+/// The findings about them.
 pub(crate) struct Findings<'a> {
     pub(crate) counts: &'a mut Counts,
     pub(crate) wrong: &'a mut Vec<String>,
@@ -145,7 +145,7 @@ impl Recorded {
                 continue;
             }
             let directory = self.world.workspace().join(&lane.directory);
-            // What is in between may have no record, and is undone by hand.
+            // The changes in between may have no record, so they are undone by hand.
             lay(&directory, &step_of(lane, step)?.files)?;
             let call = row.id();
             let Ok(changes) = self.history.changes(&CallSelection::Call(call.clone())).await else {

@@ -1,5 +1,5 @@
-//! What workers do, as data that follows from a seed: the calls of each run, lane by lane, and what the files of a lane
-//! hold after each of them. Driver and worker write the same script down independently, so that the one can tell what
+//! The script of the workers, as data that follows from a seed: the calls of each run, lane by lane, and the files of a
+//! lane after each call. Driver and worker write the same script down independently, so that the one can tell what
 //! the other should have done. Nothing is executed here.
 
 use std::collections::{BTreeMap, HashMap};
@@ -20,10 +20,10 @@ const FILLER_LINES: [usize; 3] = [0, 20, 2_000];
 const STEPS_MIN: u64 = 6;
 const STEPS_SPREAD: u64 = 10;
 
-/// What a step does to the world.
+/// The effect of a step on the world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Appends its key to the ledger, and nobody can ask whether it did.
+    /// Appends its key to the ledger, without a probe.
     Order,
     /// The same, with a probe that looks into the ledger.
     Probed,
@@ -45,7 +45,7 @@ pub(crate) struct Step {
     pub(crate) tool: &'static str,
     pub(crate) input: Value,
     pub(crate) key: CallKey,
-    /// What the lane's files hold after it.
+    /// The contents of the lane's files after it.
     pub(crate) files: Files,
 }
 

@@ -1,5 +1,5 @@
-//! Splits the kills among drivers, one a processor, and adds up what they counted. A driver is a process of its own, so
-//! that the orphans it waits for are its own, too.
+//! Splits the kills among drivers, one a processor, and adds up what they counted. A driver is a separate process, so
+//! that it waits only for its own orphans.
 
 use std::fmt::Write as _;
 use std::io::{BufRead as _, BufReader};
@@ -19,7 +19,7 @@ const USAGE: &str = "usage: crash --kills N [--seed S] [--seconds S]";
 /// Workers that are killed in one world before the next one begins.
 const KILLS_OF_WORLD: u64 = 40;
 
-/// What one driver does.
+/// The work of one driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Extent {
     seed: u64,

@@ -1,6 +1,6 @@
-//! A process that makes the calls of a script until it is killed. It says on its standard output what it was answered,
-//! one line an answer, and nothing before it was answered. The next process of the same world goes on where this one
-//! died. What stays in doubt the worker settles as a person would, by looking at what really happened.
+//! A process that makes the calls of a script until it is killed. It prints each answer as one line, and only after it got
+//! the answer. The next process of the same world continues where this one died. The worker settles calls in doubt as a
+//! person would: it looks at the effects that really happened.
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -29,7 +29,7 @@ use crate::script::{Commands, Kind, Lane, RunScript, Step};
 use crate::world::{World, append, count_lines, files_of};
 use crate::{snapshots, tools};
 
-/// What a worker is told.
+/// The settings of a worker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Orders {
     pub(crate) world: PathBuf,
@@ -64,7 +64,7 @@ pub(crate) enum End {
     AfterRun,
 }
 
-/// What a worker works with.
+/// The state of a worker.
 struct Worker {
     orders: Orders,
     world: World,
@@ -155,7 +155,7 @@ impl Worker {
         for directory in directories {
             std::fs::create_dir_all(self.world.workspace().join(directory))?;
         }
-        // The run is this process's for as long as somebody holds it, also between two passes of a lane.
+        // This process owns the run while a holder exists, also between two passes of a lane.
         let run = self.session.run(script.id.clone());
         let mut lanes = tokio::task::JoinSet::new();
         for (index, lane) in script.lanes.into_iter().enumerate() {
@@ -187,8 +187,7 @@ impl Worker {
         Ok(true)
     }
 
-    /// Starts over until nothing of the lane is in doubt any more. What was settled is asked for again, now in the same
-    /// pass, now in another one.
+    /// Starts over until no call of the lane is in doubt. A settled call is made again, in the same pass or in another one.
     async fn replay(&self, number: u32, index: usize, lane: &Lane) -> Result<(), Failure> {
         let mut random =
             SeededRandom::from_seeds(self.orders.seed ^ self.orders.life, u64::from(number));

@@ -38,7 +38,7 @@ impl World {
         self.directory.join("notes")
     }
 
-    /// Holds the keys that somebody said may be repeated.
+    /// Holds the keys of the calls that may be repeated.
     pub(crate) fn retries(&self) -> PathBuf {
         self.directory.join("retries")
     }

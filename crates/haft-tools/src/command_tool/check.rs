@@ -44,12 +44,55 @@ pub(super) fn check_spec(
     spec: &CommandToolSpec,
 ) -> Result<CheckedCommandTool, Vec<CommandToolProblem>> {
     let mut problems = CommandToolProblems::default();
-    problems.check_texts(spec);
+    if spec.description.trim().is_empty() {
+        problems.add("description", "description: expected what the tool is for, found nothing");
+    }
+    let chars = spec.description.chars().count();
+    if chars > COMMAND_DESCRIPTION_CHARS_MAX {
+        let expected = format!("expected at most {COMMAND_DESCRIPTION_CHARS_MAX} characters");
+        problems.add("description", format!("description: {expected}, found {chars}"));
+    }
+    if let Some(timeout) = spec.timeout_ms.filter(|it| !(1..=TIMEOUT_MS_MAX).contains(it)) {
+        let expected = format!("expected 1 to {TIMEOUT_MS_MAX} milliseconds");
+        problems.add("timeout_ms", format!("timeout_ms: {expected}, found {timeout}"));
+    }
+    let cwd_chars = spec.cwd.as_ref().map(|cwd| cwd.chars().count());
+    if let Some(chars) = cwd_chars.filter(|it| !(1..=BASH_CWD_CHARS_MAX).contains(it)) {
+        let expected = format!("expected 1 to {BASH_CWD_CHARS_MAX} characters");
+        problems.add("cwd", format!("cwd: {expected}, found {chars}"));
+    }
     let parameters = problems.check_parameters(&spec.parameters);
     let template = CommandTemplate::parse(&spec.argv, &spec.allow_dash);
     match template {
         Ok(template) => {
-            problems.check_program(&template, spec);
+            let program = template.items().first().and_then(|item| match item.words.as_slice() {
+                [word] => word.literal(),
+                _ => None,
+            });
+            match (spec.argv.first(), program) {
+                (Some(ArgvItem::Word(_)), Some(program)) if !program.is_empty() => {}
+                (None, _) => problems
+                    .add("argv", "argv: expected a program and its arguments, found nothing"),
+                (Some(_), _) => problems.add_item(
+                    "argv",
+                    0,
+                    "argv: expected the program first, as a word without parameters",
+                ),
+            }
+            let words: usize = template.items().iter().map(|item| item.words.len()).sum();
+            if words.saturating_sub(1) > BASH_ARGS_MAX {
+                problems.add(
+                    "argv",
+                    format!(
+                        "argv: expected at most {BASH_ARGS_MAX} arguments, found {}",
+                        words - 1
+                    ),
+                );
+            }
+            let empty = spec.argv.iter().position(|item| *item == ArgvItem::Group(Vec::new()));
+            if let Some(place) = empty {
+                problems.add_item("argv", place, "argv: expected words in the group, found none");
+            }
             problems.check_code(&template);
             problems.check_use(&template, &parameters, spec);
             let programs = programs(&template);
@@ -84,34 +127,6 @@ impl CommandToolProblems {
         self.all.push(CommandToolProblem { key, item: Some(item), message: message.into() });
     }
 
-    fn check_texts(&mut self, spec: &CommandToolSpec) {
-        if spec.description.trim().is_empty() {
-            self.add("description", "description: expected what the tool is for, found nothing");
-        }
-        let characters = spec.description.chars().count();
-        if characters > COMMAND_DESCRIPTION_CHARS_MAX {
-            self.add(
-                "description",
-                format!(
-                    "description: expected at most {COMMAND_DESCRIPTION_CHARS_MAX} characters, found {characters}"
-                ),
-            );
-        }
-        if let Some(timeout) = spec.timeout_ms.filter(|it| *it == 0 || *it > TIMEOUT_MS_MAX) {
-            self.add(
-                "timeout_ms",
-                format!("timeout_ms: expected 1 to {TIMEOUT_MS_MAX} milliseconds, found {timeout}"),
-            );
-        }
-        let cwd_chars = spec.cwd.as_ref().map(|cwd| cwd.chars().count());
-        if let Some(characters) = cwd_chars.filter(|it| *it == 0 || *it > BASH_CWD_CHARS_MAX) {
-            self.add(
-                "cwd",
-                format!("cwd: expected 1 to {BASH_CWD_CHARS_MAX} characters, found {characters}"),
-            );
-        }
-    }
-
     /// Returns the schema of the input as it is published. The template would silently ignore other
     /// parameters, so they are refused unless the schema says otherwise.
     fn check_parameters(&mut self, declared: &Value) -> Value {
@@ -132,9 +147,19 @@ impl CommandToolProblems {
             return Value::Object(schema);
         };
         for (name, property) in &properties {
-            if let Some(why) = not_a_word_reason(property) {
-                self.add("parameters", format!("parameters: {name} cannot be a word: {why}"));
-            }
+            let items = if is_list(property) { property.get("items") } else { Some(property) };
+            let declared = |key| items.and_then(|items| items.get(key));
+            let types = TYPES.join(", ");
+            let why = match declared("type") {
+                Some(Value::String(found)) if TYPES.contains(&found.as_str()) => continue,
+                Some(Value::String(found)) => {
+                    format!("expected {types} or an array of them, found {found}")
+                }
+                _ if declared("enum").or(declared("const")).is_some() => continue,
+                _ if is_list(property) => format!("expected a type, one of {types}, of its items"),
+                _ => format!("expected a type, one of {types}, or array"),
+            };
+            self.add("parameters", format!("parameters: {name} cannot be a word: {why}"));
         }
         let required = schema.get("required").and_then(Value::as_array).into_iter().flatten();
         for name in required.filter_map(Value::as_str) {
@@ -143,35 +168,6 @@ impl CommandToolProblems {
             }
         }
         Value::Object(schema)
-    }
-
-    fn check_program(&mut self, template: &CommandTemplate, spec: &CommandToolSpec) {
-        let program = template.items().first().and_then(|item| match item.words.as_slice() {
-            [word] => word.literal(),
-            _ => None,
-        });
-        match (spec.argv.first(), program) {
-            (Some(ArgvItem::Word(_)), Some(program)) if !program.is_empty() => {}
-            (None, _) => {
-                self.add("argv", "argv: expected a program and its arguments, found nothing")
-            }
-            (Some(_), _) => self.add_item(
-                "argv",
-                0,
-                "argv: expected the program first, as a word without parameters",
-            ),
-        }
-        let words: usize = template.items().iter().map(|item| item.words.len()).sum();
-        if words.saturating_sub(1) > BASH_ARGS_MAX {
-            self.add(
-                "argv",
-                format!("argv: expected at most {BASH_ARGS_MAX} arguments, found {}", words - 1),
-            );
-        }
-        let empty = spec.argv.iter().position(|item| *item == ArgvItem::Group(Vec::new()));
-        if let Some(place) = empty {
-            self.add_item("argv", place, "argv: expected words in the group, found none");
-        }
     }
 
     /// Refuses a value in a place where a program reads code: it would not be one word but whatever it says.
@@ -188,15 +184,23 @@ impl CommandToolProblems {
         };
         let Some(start) = words.iter().position(|(_, word)| is_interpreter(word)) else { return };
         let of_interpreter = words.get(start..).unwrap_or_default();
-        let after = of_interpreter.windows(2).filter_map(|pair| match pair {
-            [(_, option), (place, word)] => {
-                let is_code = option.literal().is_some_and(takes_code) && word.literal().is_none();
-                is_code.then_some(*place)
-            }
-            _ => None,
+        // The word after an option may be code.
+        let after = of_interpreter.windows(2).filter_map(|pair| {
+            let [(_, option), (place, word)] = pair else { return None };
+            let option = option.literal().filter(|_| word.literal().is_none())?;
+            let short = option.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
+            let is_short = short.is_some_and(|letters| {
+                letters.ends_with(['c', 'e', 'r', 'p']) || ["cx", "cv", "cu"].contains(&letters)
+            });
+            (is_short || LONG_OPTIONS.contains(&option)).then_some(*place)
         });
-        let within =
-            of_interpreter.iter().filter(|(_, word)| word.literal_prefix().is_some_and(holds_code));
+        // The rest of an option's own word may be code.
+        let within = of_interpreter.iter().filter(|(_, word)| {
+            word.literal_prefix().is_some_and(|start| match start.split_once('=') {
+                Some((option, _)) => LONG_OPTIONS.contains(&option),
+                None => start.starts_with("-c") || start.starts_with("-e"),
+            })
+        });
         for place in after.chain(within.map(|(place, _)| *place)).collect::<BTreeSet<_>>() {
             self.add_item(
                 "argv",
@@ -252,44 +256,8 @@ impl CommandToolProblems {
     }
 }
 
-/// Returns why values of a parameter cannot be words.
-fn not_a_word_reason(property: &Value) -> Option<String> {
-    let subject =
-        if is_list(property) { property.get("items").unwrap_or(&Value::Null) } else { property };
-    let Some(Value::String(name)) = subject.get("type") else {
-        let fixed = subject.get("enum").is_some() || subject.get("const").is_some();
-        let expected = format!("expected a type, one of {}", TYPES.join(", "));
-        return (!fixed).then(|| {
-            if is_list(property) {
-                format!("{expected}, of its items")
-            } else {
-                format!("{expected}, or array")
-            }
-        });
-    };
-    let is_word = TYPES.contains(&name.as_str());
-    (!is_word).then(|| format!("expected {} or an array of them, found {name}", TYPES.join(", ")))
-}
-
 fn is_list(property: &Value) -> bool {
     property.get("type").is_some_and(|name| name == "array")
-}
-
-/// Returns whether what follows an option is code to an interpreter.
-fn takes_code(option: &str) -> bool {
-    let short = option.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
-    let is_short = short.is_some_and(|letters| {
-        letters.ends_with(['c', 'e', 'r', 'p']) || ["cx", "cv", "cu"].contains(&letters)
-    });
-    is_short || LONG_OPTIONS.contains(&option)
-}
-
-/// Returns whether what follows in the same word is code to an interpreter.
-fn holds_code(start: &str) -> bool {
-    match start.split_once('=') {
-        Some((option, _)) => LONG_OPTIONS.contains(&option),
-        None => ["-c", "-e"].iter().any(|option| start.starts_with(option)),
-    }
 }
 
 /// Returns the programs that the command would run whatever is filled in.

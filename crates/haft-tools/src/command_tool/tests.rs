@@ -126,7 +126,7 @@ fn operands_begin_only_after_the_word_that_says_so() {
     let argv = || json!(["git", "show", ["--", "{path}"], "{revision}"]);
     check(argv(), json!({"revision": "--output=x"}), refused);
     check(argv(), json!({"revision": "--output=x", "path": "a"}), r#""--", "a", "--output=x""#);
-    // What stands in a group before it is an option as before.
+    // A word before it in the group is still an option.
     let argv = json!(["git", "show", ["{revision}", "--", "{path}"]]);
     check(argv, json!({"revision": "--output=x", "path": "-a"}), refused);
 }

@@ -1,7 +1,7 @@
 //! Compiles the regular expression of a search, within bounds, and explains what is wrong with one in words that
 //! a model can act on.
 
-use grep_regex::{Error, ErrorKind, RegexMatcher, RegexMatcherBuilder};
+use grep_regex::{ErrorKind, RegexMatcher, RegexMatcherBuilder};
 use haft_contract::{ErrorCode, ToolError};
 
 /// Longest regular expression of `grep`, in bytes.
@@ -30,15 +30,15 @@ pub(crate) fn compile(pattern: &str, ignore_case: bool) -> Result<RegexMatcher, 
         // `$` matches before `\r\n` too, unless the pattern is about `\r` itself.
         .crlf(!pattern.contains('\r') && !pattern.contains(r"\r"))
         .line_terminator(Some(b'\n'));
-    builder.build(pattern).map_err(|err| explain(pattern, &err))
-}
-
-fn explain(pattern: &str, err: &Error) -> ToolError {
+    let err = match builder.build(pattern) {
+        Ok(matcher) => return Ok(matcher),
+        Err(err) => err,
+    };
     if matches!(err.kind(), ErrorKind::NotAllowed(_)) {
-        return failed(format!(
+        return Err(failed(format!(
             "the pattern {pattern:?} spans lines, but each line is searched by itself: \
              search for the part on one line and use `context` to see its neighbours"
-        ));
+        )));
     }
     // A syntax error is a picture of the pattern, which has been wrapped, and then a line that says what is wrong.
     let text = err.to_string();
@@ -50,7 +50,7 @@ fn explain(pattern: &str, err: &Error) -> ToolError {
     } else {
         r"; put a backslash before each of . + * ? ( ) | [ ] { } ^ $ \ that is meant literally"
     };
-    failed(format!("the pattern {pattern:?} is not a valid Rust regex: {reason}{advice}"))
+    Err(failed(format!("the pattern {pattern:?} is not a valid Rust regex: {reason}{advice}")))
 }
 
 fn failed(message: String) -> ToolError {

@@ -85,7 +85,40 @@ pub(crate) fn search(cx: &Cx, request: &GrepQuery) -> Result<GrepMatches, ToolEr
             let listing =
                 DirectoryWalk { cx, base: &base, selector: &selector, threads: request.threads }
                     .run()?;
-            search.search_files(&listing, request.threads)?
+            let claims = FileChunks {
+                listing: &listing,
+                next: AtomicUsize::new(0),
+                found_bytes: AtomicUsize::new(0),
+            };
+            let threads = request.threads.get().min(listing.len().div_ceil(CHUNK_FILES));
+            let tallies = std::thread::scope(|scope| {
+                let others: Vec<_> =
+                    (1..threads).map(|_| scope.spawn(|| search.worker().run(&claims))).collect();
+                let mut tallies = vec![search.worker().run(&claims)];
+                for other in others {
+                    match other.join() {
+                        Ok(tally) => tallies.push(tally),
+                        Err(panic) => std::panic::resume_unwind(panic),
+                    }
+                }
+                tallies
+            });
+            let stopped = cx.is_cancelled() || !listing.is_complete();
+            let readable: usize = tallies.iter().map(|tally| tally.readable).sum();
+            let (found, unreadable): (Vec<_>, Vec<_>) =
+                tallies.into_iter().map(|tally| (tally.found, tally.unreadable)).unzip();
+            // One file that cannot be read is no reason to fail, but all of them are.
+            match unreadable.into_iter().flatten().min_by_key(|(index, _)| *index) {
+                Some((_, first)) if readable == 0 => return Err(first),
+                _ => {}
+            }
+            let mut found: Vec<(usize, FileMatches)> = found.into_iter().flatten().collect();
+            found.sort_unstable_by_key(|(index, _)| *index);
+            let mut answer = GrepMatchesBuilder::default();
+            for (_, file) in found {
+                answer.add(file, search.context_lines > 0);
+            }
+            answer.finish(stopped)
         }
         (place, found) => {
             let found = found.map_or("nothing", FsEntryKind::with_article);
@@ -140,45 +173,6 @@ struct FileChunks<'a> {
 }
 
 impl GrepSearch<'_> {
-    /// Searches all files of a listing.
-    fn search_files(
-        &self,
-        listing: &WalkListing,
-        threads: NonZeroUsize,
-    ) -> Result<GrepMatches, ToolError> {
-        let claims =
-            FileChunks { listing, next: AtomicUsize::new(0), found_bytes: AtomicUsize::new(0) };
-        let threads = threads.get().min(listing.len().div_ceil(CHUNK_FILES));
-        let tallies = std::thread::scope(|scope| {
-            let others: Vec<_> =
-                (1..threads).map(|_| scope.spawn(|| self.worker().run(&claims))).collect();
-            let mut tallies = vec![self.worker().run(&claims)];
-            for other in others {
-                match other.join() {
-                    Ok(tally) => tallies.push(tally),
-                    Err(panic) => std::panic::resume_unwind(panic),
-                }
-            }
-            tallies
-        });
-        let stopped = self.cx.is_cancelled() || !listing.is_complete();
-        let readable: usize = tallies.iter().map(|tally| tally.readable).sum();
-        let (found, unreadable): (Vec<_>, Vec<_>) =
-            tallies.into_iter().map(|tally| (tally.found, tally.unreadable)).unzip();
-        // One file that cannot be read is no reason to fail, but all of them are.
-        match unreadable.into_iter().flatten().min_by_key(|(index, _)| *index) {
-            Some((_, first)) if readable == 0 => return Err(first),
-            _ => {}
-        }
-        let mut found: Vec<(usize, FileMatches)> = found.into_iter().flatten().collect();
-        found.sort_unstable_by_key(|(index, _)| *index);
-        let mut answer = GrepMatchesBuilder::default();
-        for (_, file) in found {
-            answer.add(file, self.context_lines > 0);
-        }
-        Ok(answer.finish(stopped))
-    }
-
     fn worker(&self) -> GrepWorker<'_> {
         let mut builder = SearcherBuilder::new();
         builder
@@ -247,7 +241,21 @@ impl GrepWorker<'_> {
         let mut collector = MatchCollector::new(search.cx, matcher, path.display());
         match usize::try_from(open.stamp.size) {
             Ok(size) if size <= WHOLE_FILE_BYTES_MAX => {
-                let contents = read_whole(&open.file, size, buffer).map_err(failed)?;
+                // The size is known, so haft saves the read that would find the end.
+                if buffer.len() < size {
+                    buffer.resize(size, 0);
+                }
+                let (mut file, mut filled) = (&open.file, 0);
+                while let Some(rest) = buffer.get_mut(filled..size).filter(|rest| !rest.is_empty())
+                {
+                    match file.read(rest) {
+                        Ok(0) => break,
+                        Ok(count) => filled += count,
+                        Err(err) if err.kind() == io::ErrorKind::Interrupted => {}
+                        Err(err) => return Err(failed(err)),
+                    }
+                }
+                let contents = buffer.get(..filled).unwrap_or_default();
                 searcher.search_slice(&*matcher, contents, &mut collector).map_err(failed)?;
                 let mut found = collector.finish();
                 // The searcher looks for NUL only where it starts and where it matches.
@@ -266,24 +274,6 @@ impl GrepWorker<'_> {
             }
         }
     }
-}
-
-/// Reads the first `size` bytes of a file, which is all of it unless it changes meanwhile. Knowing the size saves
-/// the read that would find the end.
-fn read_whole<'b>(mut file: &File, size: usize, buffer: &'b mut Vec<u8>) -> io::Result<&'b [u8]> {
-    if buffer.len() < size {
-        buffer.resize(size, 0);
-    }
-    let mut filled = 0;
-    while let Some(rest) = buffer.get_mut(filled..size).filter(|rest| !rest.is_empty()) {
-        match file.read(rest) {
-            Ok(0) => break,
-            Ok(count) => filled += count,
-            Err(err) if err.kind() == io::ErrorKind::Interrupted => {}
-            Err(err) => return Err(err),
-        }
-    }
-    Ok(buffer.get(..filled).unwrap_or_default())
 }
 
 /// Ends a large file early when the call is cancelled, also where nothing matches.

@@ -628,7 +628,7 @@ fn the_contract_is_short() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
-    /// The walk has an oracle of its own, so every file is visible here.
+    /// The walk has a separate oracle, so every file is visible here.
     #[test]
     fn a_search_agrees_with_a_naive_one(
         files in prop::collection::btree_map("[ab]/[a-c]{1,2}", prop::collection::vec("[ab]{0,3}(\r)?", 0..6), 1..20),

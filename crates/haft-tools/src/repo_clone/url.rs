@@ -1,4 +1,4 @@
-//! URLs of repositories, read strictly: what git, its library and haft could read differently is refused.
+//! Reads URLs of repositories strictly. haft refuses a URL that git, its library and haft could read differently.
 
 use std::net::IpAddr;
 
@@ -6,7 +6,7 @@ use haft_contract::{ErrorCode, ToolError};
 
 use super::URL_BYTES_MAX;
 
-/// Where a repository is.
+/// The scheme and the host of a repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct GitRemote {
     pub(super) scheme: &'static str,
@@ -16,45 +16,56 @@ pub(super) struct GitRemote {
 
 impl GitRemote {
     pub(super) fn parse(url: &str) -> Result<Self, ToolError> {
-        Self::read(url).map_err(|why| {
-            // What a URL holds may be a password.
-            ToolError::new(ErrorCode::InvalidInput, format!("url: {why}"))
-        })
-    }
-
-    fn read(url: &str) -> Result<Self, String> {
+        // The message does not repeat the URL, which may hold a password.
+        let refused = |why: &str| ToolError::new(ErrorCode::InvalidInput, format!("url: {why}"));
         if url.len() > URL_BYTES_MAX {
-            return Err(format!("expected at most {URL_BYTES_MAX} bytes, found {}", url.len()));
+            let found = url.len();
+            return Err(refused(&format!("expected at most {URL_BYTES_MAX} bytes, found {found}")));
         }
         let Some((scheme, rest)) = url.split_once("://") else {
-            return Err("expected https://HOST/PATH; other ways to a repository, such as ssh and files, are not taken"
-                .to_owned());
+            return Err(refused(
+                "expected https://HOST/PATH; other ways to a repository, such as ssh and files, are not taken",
+            ));
         };
         let scheme = match scheme.to_ascii_lowercase().as_str() {
             "https" => "https",
             "http" => "http",
-            _ => return Err("expected https: other ways to a repository, such as ssh, git and file, are not taken".to_owned()),
+            _ => {
+                return Err(refused(
+                    "expected https: other ways to a repository, such as ssh, git and file, are not taken",
+                ));
+            }
         };
         let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
         if authority.contains('@') {
-            return Err("expected no user or password in it: only repositories that everybody may read can be cloned"
-                .to_owned());
+            return Err(refused(
+                "expected no user or password in it: only repositories that everybody may read can be cloned",
+            ));
         }
         let is_plain = |it: char| it.is_ascii_graphic() && !"\\\"'`<>{}|^?#".contains(it);
         if path.is_empty() || !path.chars().all(is_plain) {
-            return Err(
-                "expected a path of plain characters after the host, without ? and #".to_owned()
-            );
+            return Err(refused(
+                "expected a path of plain characters after the host, without ? and #",
+            ));
         }
         let host = host_of(authority).ok_or_else(|| {
-            "expected a host of letters, digits, dots and hyphens, or an address in brackets"
-                .to_owned()
+            refused(
+                "expected a host of letters, digits, dots and hyphens, or an address in brackets",
+            )
         })?;
-        if scheme == "http" && !is_local(&host) {
-            return Err(format!(
+        // A name without a dot means something on this network only. A host is reached only if it was granted.
+        let is_local = match host.parse() {
+            Ok(IpAddr::V4(it)) => it.is_loopback() || it.is_private() || it.is_link_local(),
+            Ok(IpAddr::V6(it)) => {
+                it.is_loopback() || it.is_unique_local() || it.is_unicast_link_local()
+            }
+            Err(_) => !host.contains('.'),
+        };
+        if scheme == "http" && !is_local {
+            return Err(refused(&format!(
                 "expected https: what comes over http can be changed on the way, so it is taken from this machine and its \
                  network only; try https://{authority}/{path}"
-            ));
+            )));
         }
         Ok(Self { scheme, host })
     }
@@ -80,20 +91,6 @@ fn host_of(authority: &str) -> Option<String> {
     };
     let is_port = |port: &str| port.parse::<u16>().is_ok_and(|port| port > 0);
     port.is_none_or(is_port).then(|| host.to_ascii_lowercase())
-}
-
-/// Returns whether a host is an address of this machine or its network, or a name that only means something here. Such a host
-/// is reached only when it was granted as what it is.
-fn is_local(host: &str) -> bool {
-    match host.parse() {
-        Ok(IpAddr::V4(address)) => {
-            address.is_loopback() || address.is_private() || address.is_link_local()
-        }
-        Ok(IpAddr::V6(address)) => {
-            address.is_loopback() || address.is_unique_local() || address.is_unicast_link_local()
-        }
-        Err(_) => !host.contains('.'),
-    }
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! The tree of a directory, drawn as deep as it fits, so that a small one is whole and a large one still tells where things
-//! are. What is not drawn is counted.
+//! Draws the tree of a directory as deep as it fits. A small tree is whole; a large one shows its upper levels. Entries that
+//! are not drawn are counted.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -79,7 +79,14 @@ impl DirectoryTree {
         for (name, directory) in self.directories.iter().take(TREE_ENTRIES_MAX) {
             let DirectoryTree { count, bytes, .. } = directory;
             let files = if *count == 1 { "file" } else { "files" };
-            let _ = writeln!(text, "{indent}{}/ ({count} {files}, {})", shown(name), size(*bytes));
+            // The largest unit that leaves a whole number.
+            let (size, unit) = match bytes {
+                0..1_000 => (*bytes, "B"),
+                1_000..1_000_000 => (bytes / 1_000, "kB"),
+                1_000_000..1_000_000_000 => (bytes / 1_000_000, "MB"),
+                _ => (bytes / 1_000_000_000, "GB"),
+            };
+            let _ = writeln!(text, "{indent}{}/ ({count} {files}, {size} {unit})", shown(name));
             directory.write(text, level + 1, depth - 1);
         }
         let room = TREE_ENTRIES_MAX.saturating_sub(self.directories.len());
@@ -96,14 +103,4 @@ impl DirectoryTree {
 /// Returns a name as it can stand in a line.
 fn shown(name: &str) -> String {
     name.chars().map(|it| if it.is_control() { '\u{fffd}' } else { it }).collect()
-}
-
-/// Returns a size in the largest unit that leaves a whole number.
-fn size(bytes: u64) -> String {
-    match bytes {
-        0..1_000 => format!("{bytes} B"),
-        1_000..1_000_000 => format!("{} kB", bytes / 1_000),
-        1_000_000..1_000_000_000 => format!("{} MB", bytes / 1_000_000),
-        _ => format!("{} GB", bytes / 1_000_000_000),
-    }
 }

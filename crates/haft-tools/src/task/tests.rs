@@ -1,4 +1,4 @@
-//! What `task` takes, and what it makes of the answers of a host.
+//! Tests of `task`: its input, and its output for each answer of a host.
 
 use haft_contract::{BoxFuture, FailedAt, NO_SUBAGENTS_TEXT, OutputBody, Subagents, ToolOutput};
 use serde_json::json;

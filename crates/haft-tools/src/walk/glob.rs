@@ -8,6 +8,9 @@ use globset::{GlobBuilder, GlobSet};
 use haft_contract::limits::PATH_BYTES_MAX;
 use haft_contract::{ErrorCode, ToolError};
 
+/// The characters that make a component a pattern.
+const SPECIAL: [char; 7] = ['*', '?', '[', ']', '{', '}', '\\'];
+
 /// A glob, split into the directories that it names literally and the rest.
 ///
 /// Only the part after the last literal directory has to be matched, so a walk can start there.
@@ -41,7 +44,7 @@ pub(crate) struct EntrySelector {
     leading: Vec<OsString>,
 }
 
-/// What a glob is held against.
+/// The part of a path that a glob is compared with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum GlobSubject {
     /// Nothing: every entry matches.
@@ -69,7 +72,7 @@ impl WalkGlob {
         let mut rest: Vec<String> =
             text.split('/').filter(|part| !matches!(*part, "" | ".")).map(str::to_owned).collect();
         let leading = rest.iter().take(rest.len().saturating_sub(1));
-        let literal_count = leading.take_while(|part| !part.contains(is_special)).count();
+        let literal_count = leading.take_while(|part| !part.contains(SPECIAL)).count();
         let literal: Vec<String> = rest.drain(..literal_count).collect();
         let root = if text.starts_with('/') { "/" } else { "" };
         let directory = format!("{root}{}", literal.join("/"));
@@ -164,11 +167,14 @@ impl WalkGlob {
             None => (GlobSubject::Path, whole.as_str()),
         };
         let bounded = subject == GlobSubject::Path && !whole.contains("**");
+        // A component, or an alternative, that starts with a dot names hidden entries.
+        let mut pairs = std::iter::once('/').chain(whole.chars()).zip(whole.chars());
+        let names_hidden = pairs.any(|(before, it)| it == '.' && "/{,".contains(before));
         Ok(EntrySelector {
             globs: globs(glob, &self.text)?,
             subject,
             polarity: GlobPolarity::Include,
-            hidden: names_hidden(&whole),
+            hidden: names_hidden,
             entry_filter: self.entry_filter,
             depth_max: bounded.then(|| whole.matches('/').count()),
             leading,
@@ -252,14 +258,4 @@ fn globs(glob: &str, text: &str) -> Result<GlobSet, ToolError> {
 
 fn invalid(text: &str, why: &str) -> ToolError {
     ToolError::new(ErrorCode::InvalidInput, format!("{text:?} is not a usable glob: {why}"))
-}
-
-fn is_special(character: char) -> bool {
-    matches!(character, '*' | '?' | '[' | ']' | '{' | '}' | '\\')
-}
-
-/// Returns whether a component, or an alternative, of the glob starts with a dot.
-fn names_hidden(glob: &str) -> bool {
-    let before = std::iter::once('/').chain(glob.chars());
-    before.zip(glob.chars()).any(|(before, character)| character == '.' && "/{,".contains(before))
 }

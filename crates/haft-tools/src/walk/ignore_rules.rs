@@ -11,7 +11,7 @@ use haft_contract::{DirectoryEntry, FilePath, Fs, FsEntryKind};
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
-/// What is read of one ignore file, in bytes; rules past it do not count.
+/// Longest part of an ignore file that is read, in bytes. The rules after it do not count.
 pub(crate) const IGNORE_FILE_BYTES_MAX: u64 = 1_000_000;
 
 /// The rules of one directory and, through `parent`, of all above. Directories without rules of their own have
@@ -26,7 +26,7 @@ pub(crate) struct WalkIgnoreRules {
     is_repository: bool,
 }
 
-/// What the rules say of an entry.
+/// The verdict of the rules on an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WalkIgnoreVerdict {
     /// It is ignored.
@@ -62,16 +62,21 @@ impl WalkIgnoreRules {
             let at = entries.binary_search_by(|entry| entry.name.as_os_str().cmp(OsStr::new(name)));
             at.ok().and_then(|at| entries.get(at)).map(|entry| entry.kind)
         };
-        let load = |name: &str| match kind_of(name) {
+        let rules_in = |name: &str| match kind_of(name) {
             Some(FsEntryKind::Regular) => load(fs, directory, &directory.join(OsStr::new(name))),
             _ => Gitignore::empty(),
         };
-        let dot_ignore = load(".ignore");
-        let gitignore = load(".gitignore");
+        let dot_ignore = rules_in(".ignore");
+        let gitignore = rules_in(".gitignore");
         // A worktree has a file of that name; its exclude file lies elsewhere and is left alone.
         let git = kind_of(".git");
         let git_exclude = match git {
-            Some(FsEntryKind::Directory) => load_exclude(fs, directory),
+            Some(FsEntryKind::Directory) => {
+                let path = [".git", "info", "exclude"];
+                let file =
+                    path.iter().fold(directory.clone(), |file, name| file.join(name.as_ref()));
+                load(fs, directory, &file)
+            }
             _ => Gitignore::empty(),
         };
         let is_repository = git.is_some() || kind_of(".jj").is_some();
@@ -99,7 +104,11 @@ impl WalkIgnoreRules {
             ];
             for (verdict, (file, counts)) in best.iter_mut().zip(files) {
                 if counts && *verdict == WalkIgnoreVerdict::NoRule {
-                    *verdict = verdict_of_match(file.matched(path, is_directory));
+                    *verdict = match file.matched(path, is_directory) {
+                        Match::None => WalkIgnoreVerdict::NoRule,
+                        Match::Ignore(_) => WalkIgnoreVerdict::Ignored,
+                        Match::Whitelist(_) => WalkIgnoreVerdict::ReIncluded,
+                    };
                 }
             }
             git_counts &= !rules.is_repository;
@@ -110,21 +119,8 @@ impl WalkIgnoreRules {
     }
 }
 
-fn verdict_of_match<T>(found: Match<T>) -> WalkIgnoreVerdict {
-    match found {
-        Match::None => WalkIgnoreVerdict::NoRule,
-        Match::Ignore(_) => WalkIgnoreVerdict::Ignored,
-        Match::Whitelist(_) => WalkIgnoreVerdict::ReIncluded,
-    }
-}
-
-fn load_exclude(fs: &dyn Fs, directory: &FilePath) -> Gitignore {
-    let git = directory.join(OsStr::new(".git"));
-    load(fs, directory, &git.join(OsStr::new("info")).join(OsStr::new("exclude")))
-}
-
-/// Reads the ignore file `file`, whose rules are relative to `directory`. What cannot be read, and lines that are
-/// no valid rule, are passed over, as git and ripgrep do: an ignore file must not break a search.
+/// Reads the ignore file `file`, whose rules are relative to `directory`. A file that cannot be read and lines without a
+/// valid rule do not count, as in git and ripgrep: an ignore file must not break a search.
 fn load(fs: &dyn Fs, directory: &FilePath, file: &FilePath) -> Gitignore {
     let mut bytes = Vec::new();
     let read = fs

@@ -1,5 +1,5 @@
-//! What a walk found, held per directory, so that a file costs its name and not its path, and put in order
-//! without a sort of the whole.
+//! The result of a walk, stored per directory: a file costs its name, not its path. The directories are ordered without a
+//! sort of all entries.
 
 use std::ffi::OsString;
 

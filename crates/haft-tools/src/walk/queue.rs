@@ -1,5 +1,5 @@
-//! Hands the directories of a walk to the threads that share it, and keeps what they find. It knows when the walk
-//! is over: nothing waits and nobody can add to it.
+//! Hands the directories of a walk to its threads and collects the results. The walk is over when no directory waits and no
+//! thread can add one.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -23,7 +23,7 @@ pub(crate) struct WalkJob {
     pub(crate) depth: usize,
 }
 
-/// What a look at a directory gave.
+/// The result of listing a directory.
 #[derive(Debug)]
 pub(crate) struct DirectoryVisit {
     pub(crate) node: WalkDirectory,

@@ -9,7 +9,7 @@ use super::URL_CHARS_MAX;
 pub(crate) fn parse_url(text: &str) -> Result<Url, ToolError> {
     let invalid = |message: String| ToolError::new(ErrorCode::InvalidInput, message);
     let url = Url::parse(text.trim()).map_err(|err| {
-        // A text that is no URL may hold anything, also a password.
+        // The message does not repeat a text that is not a URL: it may hold a password.
         invalid(format!("url: {err}: expected an address such as https://example.org/page"))
     })?;
     check_url(&url).map_err(|why| invalid(format!("url: {why}")))?;
@@ -21,7 +21,7 @@ pub(super) fn check_url(url: &Url) -> Result<(), String> {
     if !matches!(url.scheme(), "http" | "https") {
         return Err(format!("expected http or https, found {}", url.scheme()));
     }
-    // What is no letter of a URL takes several of them, and redirects and lists of results are as long as their servers like.
+    // Encoding makes a URL longer, and a server chooses the length of its redirects and results.
     let characters = url.as_str().len();
     if characters > URL_CHARS_MAX {
         return Err(format!(

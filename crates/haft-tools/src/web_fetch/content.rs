@@ -1,27 +1,27 @@
-//! The content of an answer as it came: read to a bound, however long it goes on, and described where it is no text.
+//! The content of an answer: read up to a limit, and described if it is not text.
 
 use haft_contract::{NetResponse, ToolError};
 
 use super::{DESCRIBED_BYTES_MAX, FETCH_BYTES_MAX};
 
-/// Families of content that nobody reads as text.
+/// Families of content that are never text.
 const DESCRIBED: &[&str] = &["audio/", "font/", "image/", "video/"];
 /// Longest `content-type` that is repeated, in bytes.
 const KIND_BYTES_MAX: usize = 200;
 
-/// What came.
+/// The content of an answer.
 pub(super) struct ResponseContent {
     /// The `content-type`, as the server says it.
     pub(super) kind: Option<String>,
     pub(super) bytes: Vec<u8>,
-    /// Whether there is more than was read.
+    /// Whether the content is longer than the part that was read.
     pub(super) is_cut: bool,
-    /// How much there is, where the server says so and nothing was compressed.
+    /// Its length, if the server declares it and nothing was compressed.
     declared_bytes: Option<u64>,
 }
 
 impl ResponseContent {
-    /// Reads an answer until it ends or is more than is wanted of it.
+    /// Reads an answer up to the limit of its kind.
     pub(super) async fn read(mut response: NetResponse) -> Result<Self, ToolError> {
         let kind = response.header("content-type").map(|kind| {
             kind.get(..kind.floor_char_boundary(KIND_BYTES_MAX)).unwrap_or(kind).to_owned()
@@ -44,7 +44,7 @@ impl ResponseContent {
         Ok(Self { kind, bytes, is_cut, declared_bytes })
     }
 
-    /// Returns what a reader should know of how it was read.
+    /// Returns remarks on the content, for its reader.
     pub(super) fn notes(&self) -> Vec<String> {
         if self.bytes.is_empty() {
             return vec!["there is no content".to_owned()];
@@ -53,25 +53,21 @@ impl ResponseContent {
         let cut = is_text_cut.then(|| format!("only the first {FETCH_BYTES_MAX} bytes were read"));
         cut.into_iter().collect()
     }
-
-    /// Returns how much there is, in words.
-    fn size(&self) -> String {
-        match (self.is_cut, self.declared_bytes) {
-            (false, _) => format!("{} bytes", self.bytes.len()),
-            (true, Some(bytes)) => format!("{bytes} bytes, as the server says"),
-            (true, None) => format!("more than {} bytes", self.bytes.len()),
-        }
-    }
 }
 
-/// Says what a content is that has no text.
+/// Describes content that has no text.
 pub(super) fn describe_content(content: &ResponseContent, note: Option<&str>) -> String {
     if content.bytes.is_empty() {
         return String::new();
     }
     let kind = content.kind.as_deref().unwrap_or("content of unknown type");
     let note = note.map(|note| format!(", {note}")).unwrap_or_default();
-    format!("[{kind}, {}{note}: not text, so it is not shown]", content.size())
+    let size = match (content.is_cut, content.declared_bytes) {
+        (false, _) => format!("{} bytes", content.bytes.len()),
+        (true, Some(bytes)) => format!("{bytes} bytes, as the server says"),
+        (true, None) => format!("more than {} bytes", content.bytes.len()),
+    };
+    format!("[{kind}, {size}{note}: not text, so it is not shown]")
 }
 
 fn is_media_type(kind: &str) -> bool {

@@ -1,7 +1,6 @@
-//! The program that turns pages into text, as this side speaks to it. Pages are written by anybody and nest as deep as they
-//! like, so they are taken apart by a process that reaches neither hosts nor this one, and that may die of a page. It is
-//! kept between calls. If it dies, the call fails and the next call starts another one. How text is found in a page is
-//! the program's business.
+//! The client of the program that converts pages to text. Strangers write pages, so a confined process parses them. It can
+//! reach neither hosts nor this process, and a page may crash it. The process is kept between calls. If it dies, the call
+//! fails and the next call starts another process.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -31,7 +30,7 @@ pub(crate) const EXTRACTOR_MEMORY_BYTES: u64 = 512 * 1024 * 1024;
 pub(crate) const PAGE_TEXT_BYTES_MAX: usize = 10_000_000;
 /// Largest page, in bytes, after which the program is kept: a large one leaves it large.
 pub(crate) const WARM_PAGE_BYTES_MAX: usize = 1_000_000;
-/// What an answer is longer than its text at most: title, note and their names, in bytes.
+/// Most bytes of an answer besides its text: title, note and their names.
 const ANSWER_MARGIN_BYTES: usize = 64 * 1024;
 
 /// The program that turns pages into text, and how it is started.
@@ -43,30 +42,30 @@ pub struct PageReaderProgram {
     pub args: Vec<OsString>,
 }
 
-/// What is to be turned into text.
+/// A page to convert to text.
 pub(super) struct PageSource<'a> {
     pub(super) bytes: &'a [u8],
-    /// As the server says it.
+    /// The `Content-Type` header of the server.
     pub(super) content_type: Option<&'a str>,
-    /// Where it was found, which its links are relative to.
+    /// Its URL, to which its links are relative.
     pub(super) url: &'a Url,
     /// Whether it was read to its end.
     pub(super) is_whole: bool,
 }
 
-/// What was found in a page.
+/// The text of a page.
 #[derive(Debug, Default, PartialEq, Eq, Deserialize)]
 pub(super) struct PageText {
     pub(super) title: Option<String>,
-    /// Nothing where there is no text in it.
+    /// `None` if the page has no text.
     pub(super) text: Option<String>,
-    /// What a reader should know, or what it is.
+    /// A remark for the reader, or a description of the page.
     pub(super) note: Option<String>,
     #[serde(default)]
     pub(super) truncated: bool,
 }
 
-/// An answer of the program: what was found, or what is wrong with the page.
+/// An answer of the program: the text of the page, or its fault.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum PageReaderReply {
@@ -98,40 +97,19 @@ impl PageReaderPool {
         let _place = tokio::select! {
             biased;
             () = cx.cancellation().cancelled() => return Err(cancelled_error()),
-            place = self.permits.acquire() => place.expect("nobody closes the semaphore"),
+            place = self.permits.acquire() => place.expect("the semaphore stays open"),
         };
-        if let Some(warm) = self.take_idle()
-            // One that waited may have been ended meanwhile, which says nothing of the page.
+        let warm = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        if let Some(warm) = warm
+            // An idle process may have ended meanwhile, which says nothing about the page.
             && let Ok(answer) = self.read_in_process(warm, page, cx).await?
         {
             return page_text(answer, page);
         }
-        match self.read_in_new_process(program, page, cx).await? {
-            Ok(answer) => page_text(answer, page),
-            Err(why) => {
-                let message = format!(
-                    "the page cannot be turned into text: the program that does so {why}. \
-                     Fetch another page instead"
-                );
-                Err(ToolError::new(ErrorCode::ToolFailed, message))
-            }
-        }
-    }
-
-    fn take_idle(&self) -> Option<Box<dyn BackgroundProcess>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop()
-    }
-
-    async fn read_in_new_process(
-        &self,
-        program: &PageReaderProgram,
-        page: &PageSource<'_>,
-        cx: &Cx,
-    ) -> Result<Result<PageReaderReply, String>, ToolError> {
         let mut request = BackgroundProcessRequest::new(&program.program);
         request.args.clone_from(&program.args);
         request.readable = vec![program.program.clone()];
-        // Calls of other sessions have it read their pages, too.
+        // The process also reads pages for calls of other sessions.
         request.files = ProcessFileAccess::Nothing;
         request.hosts = ProcessHostAccess::Nothing;
         request.channel = ProcessChannel::Stdio;
@@ -141,7 +119,16 @@ impl PageReaderPool {
             () = cx.cancellation().cancelled() => return Err(cancelled_error()),
             started = cx.background_processes().start(request) => started?,
         };
-        self.read_in_process(started, page, cx).await
+        match self.read_in_process(started, page, cx).await? {
+            Ok(answer) => page_text(answer, page),
+            Err(why) => {
+                let message = format!(
+                    "the page cannot be turned into text: the program that does so {why}. \
+                     Fetch another page instead"
+                );
+                Err(ToolError::new(ErrorCode::ToolFailed, message))
+            }
+        }
     }
 
     /// Asks one process, and keeps it if it can be asked again. The inner error says how it was lost.
@@ -171,7 +158,7 @@ impl PageReaderPool {
     }
 }
 
-/// Sends a page and waits for what was found in it. The error says how the process was lost.
+/// Sends a page and waits for its text. The error says how the process was lost.
 async fn exchange_page(
     resident: &mut dyn BackgroundProcess,
     page: &PageSource<'_>,
@@ -206,7 +193,7 @@ fn page_text(answer: PageReaderReply, page: &PageSource<'_>) -> Result<PageText,
     }
 }
 
-/// Returns what is text as it is; pages are not taken apart in this process.
+/// Returns plain text unchanged. This process does not parse pages.
 fn plain_text(page: &PageSource<'_>) -> Result<PageText, ToolError> {
     let kind = page.content_type.unwrap_or("text/plain").trim().to_ascii_lowercase();
     let kind = kind.split(';').next().unwrap_or_default().trim_end();
@@ -218,7 +205,7 @@ fn plain_text(page: &PageSource<'_>) -> Result<PageText, ToolError> {
     let has_text = names_text || kind.starts_with("text/");
     match std::str::from_utf8(page.bytes) {
         Ok(text) if is_text => Ok(PageText { text: Some(text.to_owned()), ..PageText::default() }),
-        // It is described.
+        // The page is only described.
         Ok(_) | Err(_) if !is_text && !has_text => Ok(PageText::default()),
         Ok(_) | Err(_) => {
             let message = format!(

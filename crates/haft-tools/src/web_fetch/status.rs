@@ -1,12 +1,8 @@
 //! The names of HTTP statuses, for people.
 
-/// Returns a status with the usual words for it, or without, if few have heard of it.
+/// Returns a status with its usual name, or without a name if the status is rare.
 pub(crate) fn status_text(status: u16) -> String {
-    format!("{status} {}", reason(status)).trim_end().to_owned()
-}
-
-fn reason(status: u16) -> &'static str {
-    match status {
+    let reason = match status {
         204 => "No Content",
         206 => "Partial Content",
         300 => "Multiple Choices",
@@ -43,6 +39,7 @@ fn reason(status: u16) -> &'static str {
         503 => "Service Unavailable",
         504 => "Gateway Timeout",
         511 => "Network Authentication Required",
-        _ => "",
-    }
+        _ => return status.to_string(),
+    };
+    format!("{status} {reason}")
 }

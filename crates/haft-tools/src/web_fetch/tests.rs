@@ -23,7 +23,7 @@ use super::page_reader::{
 use super::{URL_CHARS_MAX, excerpt, host_of, is_time, parse_url};
 use crate::testing;
 
-/// What a program does when it is asked.
+/// The behaviour of a program when it gets a page.
 #[derive(Clone, Debug)]
 enum Does {
     Answers(&'static str),

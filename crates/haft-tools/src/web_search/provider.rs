@@ -14,10 +14,10 @@ use crate::web_fetch::{parse_url, status_text};
 /// Longest part of a provider's error message that haft repeats, in characters.
 const COMPLAINT_CHARS_MAX: usize = 300;
 
-/// How a provider is spoken to.
+/// The protocol of a provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SearchProviderKind {
-    /// An instance of SearXNG, anybody's own.
+    /// An instance of SearXNG.
     Searxng,
     /// The Brave Search API.
     Brave,
@@ -25,7 +25,7 @@ pub enum SearchProviderKind {
     Tavily,
 }
 
-/// No provider is spoken to in a way of that name.
+/// A kind of provider with that name does not exist.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown kind {0:?}: expected \"searxng\", \"brave\" or \"tavily\"")]
 pub struct UnknownSearchProviderKind(pub String);
@@ -41,9 +41,9 @@ pub enum SearchProviderError {
     #[error("{0}")]
     InvalidUrl(String),
     /// The provider requires a key, and none was given.
-    #[error("{0} answers nobody without a key")]
+    #[error("{0} requires a key")]
     MissingKey(&'static str),
-    /// A key would go over the network for everybody to read.
+    /// A key would go over the network unencrypted.
     #[error("url: a key would go to {0} unencrypted: use https")]
     Unencrypted(String),
     /// The key cannot be part of a header.
@@ -57,7 +57,7 @@ pub enum SearchProviderError {
 #[derive(Clone, PartialEq, Eq)]
 pub struct SearchApiKey(String);
 
-/// Who is asked.
+/// A provider of searches.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SearchProvider {
     kind: SearchProviderKind,
@@ -229,7 +229,37 @@ impl SearchProvider {
         }
         let parsed = serde_json::from_slice::<Value>(&body);
         if !(200..300).contains(&response.status) {
-            return Err(self.status_error(response.status, &parsed.unwrap_or_default()));
+            let answer = parsed.unwrap_or_default();
+            let places = [
+                "/error/detail",
+                "/detail/error",
+                "/error/message",
+                "/detail",
+                "/error",
+                "/message",
+            ];
+            let complaint = places.iter().find_map(|place| answer.pointer(place)?.as_str());
+            // The key goes first: the bound could cut it in two, and then it would not be found any more.
+            let complaint = self.without_key(complaint.unwrap_or_default());
+            let visible = complaint.chars().filter(|char| !char.is_control());
+            let complaint: String = visible.take(COMPLAINT_CHARS_MAX).collect();
+            let complaint = complaint.trim_end_matches('.');
+            let said = if complaint.is_empty() { String::new() } else { format!(": {complaint}") };
+            let advice = match (self.kind, response.status) {
+                (SearchProviderKind::Searxng, 403) => {
+                    "; an instance answers in JSON only if its settings.yml has json among search.formats"
+                }
+                (SearchProviderKind::Brave | SearchProviderKind::Tavily, 401 | 403) => {
+                    "; check the key"
+                }
+                (_, 429 | 432) => "; its limit is reached",
+                (_, 300..=399) => {
+                    "; it leads elsewhere, which is not followed: name the URL that it leads to"
+                }
+                _ => "",
+            };
+            let message = format!("it answered {}{said}{advice}", status_text(response.status));
+            return Err(unavailable(&message));
         }
         let answer =
             parsed.map_err(|err| unavailable(&format!("its answer is not JSON ({err})")))?;
@@ -246,34 +276,6 @@ impl SearchProvider {
             snippet: self.without_key(&snippet),
         });
         Ok(found.filter_map(SearchResult::bounded).take(results_max).collect())
-    }
-
-    /// Returns the error of an answer whose status is not a success: the provider's own message, and advice.
-    fn status_error(&self, status: u16, answer: &Value) -> ToolError {
-        let places =
-            ["/error/detail", "/detail/error", "/error/message", "/detail", "/error", "/message"];
-        let complaint = places.iter().find_map(|place| answer.pointer(place)?.as_str());
-        // The key goes first: the bound could cut it in two, and then it would not be found any more.
-        let complaint = self.without_key(complaint.unwrap_or_default());
-        let visible = complaint.chars().filter(|char| !char.is_control());
-        let complaint: String = visible.take(COMPLAINT_CHARS_MAX).collect();
-        let complaint = complaint.trim_end_matches('.');
-        let said = if complaint.is_empty() { String::new() } else { format!(": {complaint}") };
-        let advice = match (self.kind, status) {
-            (SearchProviderKind::Searxng, 403) => {
-                "; an instance answers in JSON only if its settings.yml has json among search.formats"
-            }
-            (SearchProviderKind::Brave | SearchProviderKind::Tavily, 401 | 403) => {
-                "; check the key"
-            }
-            (_, 429 | 432) => "; its limit is reached",
-            (_, 300..=399) => {
-                "; it leads elsewhere, which is not followed: name the URL that it leads to"
-            }
-            _ => "",
-        };
-        let message = format!("it answered {}{said}{advice}", status_text(status));
-        self.search_error(ErrorCode::Unavailable, &message)
     }
 
     /// Returns the error of a search, in which there is no key, whatever the provider said.

@@ -48,7 +48,7 @@ fn providers_are_asked_where_they_are_and_with_a_key() {
         None,
         expect![[r#"url: expected where the instance is, such as "https://searx.example.org""#]],
     );
-    check(Brave, None, None, expect!["brave answers nobody without a key"]);
+    check(Brave, None, None, expect!["brave requires a key"]);
     check(
         Brave,
         Some("http://s.example/"),

@@ -1,4 +1,4 @@
-//! What of a call the journal must not hold.
+//! The parts of a call that the journal must not hold.
 
 use haft::CallLimits;
 use haft_tools::Profile;

@@ -1,4 +1,4 @@
-//! `question`, where nobody is there. How people are asked is tested with the front ends that ask them.
+//! `question` without a person. The tests of the front ends cover the dialog with a person.
 
 use expect_test::expect;
 use haft_contract::limits::{QUESTION_CHARS_MAX, QUESTION_OPTIONS_MAX, QUESTIONS_MAX};

@@ -1,4 +1,4 @@
-//! What a loaded skill lends a session: its files, but for what is kept from every call and what rules deny.
+//! The files that a loaded skill makes readable, except protected paths and paths that rules deny.
 
 use std::fs;
 

@@ -16,7 +16,7 @@ use haft_tools::Profile;
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// What is kept from the calls beyond what is kept from all.
+/// The paths that are protected from these calls, besides those that are always protected.
 #[derive(Default)]
 pub(crate) struct Keeping {
     pub(crate) rules: Vec<Rule>,

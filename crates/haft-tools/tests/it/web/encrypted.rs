@@ -1,4 +1,4 @@
-//! `web_fetch` from servers that encrypt: whom it believes, and that it does not go back to plain text by itself.
+//! `web_fetch` from servers with TLS: which certificates it accepts, and that it never falls back to plain text.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};

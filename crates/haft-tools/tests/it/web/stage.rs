@@ -30,7 +30,7 @@ pub(super) struct Names {
     answers: Mutex<HashMap<String, Vec<IpAddr>>>,
 }
 
-/// What a stage is made with.
+/// The settings of a stage.
 #[derive(Default)]
 pub(super) struct Setting {
     pub(super) rules: Vec<Rule>,

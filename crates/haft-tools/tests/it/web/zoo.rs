@@ -7,7 +7,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-/// What is said to a request: what is written is the answer, and dropping the connection its end.
+/// Writes the answer to a request. Dropping the connection ends the answer.
 pub(super) type Answer = dyn Fn(&Request, &mut TcpStream) -> std::io::Result<()> + Send + Sync;
 
 /// A request as it came.
