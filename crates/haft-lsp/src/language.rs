@@ -6,73 +6,6 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-/// The common fields of languages that need no configuration.
-struct BuiltinLanguage {
-    name: &'static str,
-    /// Commands in order of preference; the first one that is installed and starts is used.
-    commands: &'static [&'static [&'static str]],
-    extensions: &'static [&'static str],
-    root_markers: &'static [&'static str],
-    /// The server's initial settings.
-    settings: fn() -> Value,
-    install: &'static str,
-}
-
-const BUILTIN_LANGUAGES: &[BuiltinLanguage] = &[
-    BuiltinLanguage {
-        name: "rust",
-        commands: &[&["rust-analyzer"]],
-        extensions: &["rs"],
-        root_markers: &["Cargo.toml", "rust-project.json"],
-        settings: no_settings,
-        install: "rustup component add rust-analyzer rust-src",
-    },
-    BuiltinLanguage {
-        name: "python",
-        commands: &[
-            &["pyright-langserver", "--stdio"],
-            &["basedpyright-langserver", "--stdio"],
-            &["pylsp"],
-        ],
-        extensions: &["py", "pyi"],
-        root_markers: &[
-            "pyproject.toml",
-            "pyrightconfig.json",
-            "setup.py",
-            "setup.cfg",
-            "requirements.txt",
-        ],
-        settings: no_settings,
-        install: "npm install -g pyright, or pip install basedpyright",
-    },
-    BuiltinLanguage {
-        name: "typescript",
-        // The former needs a typescript before version 7; from version 7 on the compiler itself is
-        // a server.
-        commands: &[&["typescript-language-server", "--stdio"], &["tsc", "--lsp", "--stdio"]],
-        extensions: &["ts", "tsx", "mts", "cts", "js", "jsx", "mjs", "cjs"],
-        root_markers: &["tsconfig.json", "jsconfig.json", "package.json"],
-        settings: without_guesses,
-        install: "npm install -g typescript, 7 or newer",
-    },
-    BuiltinLanguage {
-        name: "go",
-        commands: &[&["gopls"]],
-        extensions: &["go"],
-        root_markers: &["go.work", "go.mod"],
-        settings: no_settings,
-        install: "go install golang.org/x/tools/gopls@latest",
-    },
-    BuiltinLanguage {
-        name: "c",
-        commands: &[&["clangd"]],
-        extensions: &["c", "h", "cc", "cpp", "cxx", "hh", "hpp", "hxx"],
-        root_markers: &["compile_commands.json", "compile_flags.txt", "CMakeLists.txt"],
-        settings: no_settings,
-        install: "the package clangd of your system",
-    },
-];
-
 /// Language ids of the protocol that differ from the language names in this table.
 const LANGUAGE_IDS: &[(&str, &str)] = &[
     ("c", "c"),
@@ -148,30 +81,65 @@ pub struct ServerProgram {
 
 /// Returns the languages that need no configuration.
 pub fn builtin_languages() -> Vec<Language> {
-    BUILTIN_LANGUAGES.iter().map(BuiltinLanguage::language).collect()
-}
-
-fn no_settings() -> Value {
-    json!({})
-}
-
-/// Without this setting, typescript-language-server answers from single files while it loads a
-/// project, without saying so.
-fn without_guesses() -> Value {
-    json!({ "tsserver": { "useSyntaxServer": "never" } })
-}
-
-impl BuiltinLanguage {
-    fn language(&self) -> Language {
+    vec![
         Language {
-            name: self.name.to_owned(),
-            commands: self.commands.iter().map(|words| owned(words)).collect(),
-            extensions: owned(self.extensions),
-            root_markers: owned(self.root_markers),
-            settings: (self.settings)(),
-            install: self.install.to_owned(),
-        }
-    }
+            name: "rust".to_owned(),
+            commands: vec![owned(&["rust-analyzer"])],
+            extensions: owned(&["rs"]),
+            root_markers: owned(&["Cargo.toml", "rust-project.json"]),
+            settings: json!({}),
+            install: "rustup component add rust-analyzer rust-src".to_owned(),
+        },
+        Language {
+            name: "python".to_owned(),
+            commands: vec![
+                owned(&["pyright-langserver", "--stdio"]),
+                owned(&["basedpyright-langserver", "--stdio"]),
+                owned(&["pylsp"]),
+            ],
+            extensions: owned(&["py", "pyi"]),
+            root_markers: owned(&[
+                "pyproject.toml",
+                "pyrightconfig.json",
+                "setup.py",
+                "setup.cfg",
+                "requirements.txt",
+            ]),
+            settings: json!({}),
+            install: "npm install -g pyright, or pip install basedpyright".to_owned(),
+        },
+        Language {
+            name: "typescript".to_owned(),
+            // The former needs a typescript before version 7; from version 7 on the compiler itself
+            // is a server.
+            commands: vec![
+                owned(&["typescript-language-server", "--stdio"]),
+                owned(&["tsc", "--lsp", "--stdio"]),
+            ],
+            extensions: owned(&["ts", "tsx", "mts", "cts", "js", "jsx", "mjs", "cjs"]),
+            root_markers: owned(&["tsconfig.json", "jsconfig.json", "package.json"]),
+            // Without this setting, typescript-language-server answers from single files while it
+            // loads a project, without saying so.
+            settings: json!({ "tsserver": { "useSyntaxServer": "never" } }),
+            install: "npm install -g typescript, 7 or newer".to_owned(),
+        },
+        Language {
+            name: "go".to_owned(),
+            commands: vec![owned(&["gopls"])],
+            extensions: owned(&["go"]),
+            root_markers: owned(&["go.work", "go.mod"]),
+            settings: json!({}),
+            install: "go install golang.org/x/tools/gopls@latest".to_owned(),
+        },
+        Language {
+            name: "c".to_owned(),
+            commands: vec![owned(&["clangd"])],
+            extensions: owned(&["c", "h", "cc", "cpp", "cxx", "hh", "hpp", "hxx"]),
+            root_markers: owned(&["compile_commands.json", "compile_flags.txt", "CMakeLists.txt"]),
+            settings: json!({}),
+            install: "the package clangd of your system".to_owned(),
+        },
+    ]
 }
 
 impl Language {
@@ -187,8 +155,18 @@ impl Language {
             if change.is_enabled == Some(false) {
                 continue;
             }
-            let mut language = known.unwrap_or_else(|| Self::unknown(&name));
-            language.apply_change(change);
+            let mut language = known.unwrap_or_else(|| Self {
+                name,
+                commands: Vec::new(),
+                extensions: Vec::new(),
+                root_markers: Vec::new(),
+                settings: json!({}),
+                install: "the program that command names".to_owned(),
+            });
+            language.commands = change.command.map_or(language.commands, |command| vec![command]);
+            language.extensions = change.extensions.unwrap_or(language.extensions);
+            language.root_markers = change.root_markers.unwrap_or(language.root_markers);
+            language.settings = change.settings.unwrap_or(language.settings);
             if !language.commands.is_empty() && !language.extensions.is_empty() {
                 // The operator's language comes first, in case two languages have the same
                 // extension.
@@ -196,26 +174,6 @@ impl Language {
             }
         }
         languages
-    }
-
-    fn unknown(name: &str) -> Self {
-        Self {
-            name: name.to_owned(),
-            commands: Vec::new(),
-            extensions: Vec::new(),
-            root_markers: Vec::new(),
-            settings: json!({}),
-            install: "the program that command names".to_owned(),
-        }
-    }
-
-    fn apply_change(&mut self, change: LanguageChange) {
-        if let Some(command) = change.command {
-            self.commands = vec![command];
-        }
-        self.extensions = change.extensions.unwrap_or(std::mem::take(&mut self.extensions));
-        self.root_markers = change.root_markers.unwrap_or(std::mem::take(&mut self.root_markers));
-        self.settings = change.settings.unwrap_or(self.settings.take());
     }
 
     /// Returns whether files with this extension are in this language.
