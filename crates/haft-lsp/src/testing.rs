@@ -48,6 +48,12 @@ impl Talker {
         Self { takes, says: says.iter().flat_map(frame).collect(), then }
     }
 
+    /// Returns a program that writes these lines, and zeros for a body, and then closes its output.
+    pub(crate) fn with_lines(lines: &[&str]) -> Self {
+        let says = lines.iter().map(|line| line.as_bytes().to_vec()).collect();
+        Self { takes: Takes::Everything, says, then: Then::ClosesOutput }
+    }
+
     /// Returns a connection to it.
     pub(crate) fn link(self) -> LspLink {
         link_process(
@@ -89,9 +95,9 @@ impl BackgroundProcess for Talker {
     fn receive_exact<'a>(
         &'a mut self,
         into: &'a mut Vec<u8>,
-        _: usize,
+        length: usize,
     ) -> BoxFuture<'a, io::Result<()>> {
-        into.extend(self.says.pop_front().unwrap());
+        into.extend(self.says.pop_front().unwrap_or_else(|| vec![0; length]));
         Box::pin(async { Ok(()) })
     }
 
