@@ -9,8 +9,7 @@ use serde_json::Value;
 
 use crate::document::{load_document, path_of};
 use crate::limits::{
-    HOVER_CHARS_MAX, LINE_CHARS_MAX, QUOTED_FILES_MAX, RESULTS_MAX, SAID_CHARS_MAX,
-    SYMBOL_DEPTH_MAX,
+    HOVER_CHARS_MAX, LINE_CHARS_MAX, QUOTED_FILES_MAX, SAID_CHARS_MAX, SYMBOL_DEPTH_MAX,
 };
 use crate::position::{Encoding, line_of};
 use crate::text::one_line;
@@ -48,16 +47,9 @@ const SYMBOL_KINDS: &[&str] = &[
 /// Names of diagnostic severities by their protocol numbers, which start at 1.
 const SEVERITIES: &[&str] = &["error", "warning", "information", "hint"];
 
-/// The lines of an answer, and the number of further lines that were dropped.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct AnswerLines {
-    pub(crate) lines: Vec<String>,
-    pub(crate) more: usize,
-}
-
 /// A place as a server names it, with its text.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct AnswerLocation {
+pub(crate) struct AnswerLocation {
     uri: String,
     /// Zero-based.
     line: usize,
@@ -67,13 +59,13 @@ struct AnswerLocation {
     text: Option<String>,
 }
 
-/// Formats servers' answers for one call.
+/// Quotes the places of one call's answer.
 pub(crate) struct AnswerReader<'a> {
-    pub(crate) cx: &'a Cx,
-    pub(crate) encoding: Encoding,
+    cx: &'a Cx,
+    encoding: Encoding,
     /// The files that were read: display path and content. Files beyond the maximum have only a
     /// display path.
-    pub(crate) files: HashMap<String, Option<(String, Option<String>)>>,
+    files: HashMap<String, Option<(String, Option<String>)>>,
 }
 
 impl<'a> AnswerReader<'a> {
@@ -82,53 +74,8 @@ impl<'a> AnswerReader<'a> {
         Self { cx, encoding, files: HashMap::new() }
     }
 
-    /// Returns the places of an answer: one or several, in either of two formats.
-    pub(crate) fn locations(&mut self, answer: &Value) -> AnswerLines {
-        let mut places: Vec<AnswerLocation> = match answer {
-            Value::Array(items) => items.iter().filter_map(parse_location).collect(),
-            other => parse_location(other).into_iter().collect(),
-        };
-        places.sort();
-        places.dedup();
-        self.location_lines(&places)
-    }
-
-    /// Returns the diagnostics of a file.
-    pub(crate) fn diagnostics(&mut self, uri: &str, items: &[Value]) -> AnswerLines {
-        let mut places: Vec<AnswerLocation> =
-            items.iter().filter_map(|item| parse_diagnostic(uri, item)).collect();
-        places.sort();
-        self.location_lines(&places)
-    }
-
-    /// Returns the symbols of a file or of a project: nested with ranges, or flat with places.
-    pub(crate) fn symbols(&mut self, uri: Option<&str>, answer: &Value) -> AnswerLines {
-        let mut places = Vec::new();
-        for item in answer.as_array().into_iter().flatten() {
-            collect_symbols(uri, item, 0, &mut places);
-        }
-        if uri.is_none() {
-            self.leave_out_libraries(&mut places);
-        }
-        self.location_lines(&places)
-    }
-
-    /// Removes places outside the workspace, unless there are no others. Some servers return every
-    /// similar name of a standard library.
-    fn leave_out_libraries(&self, places: &mut Vec<AnswerLocation>) {
-        let is_ours = |place: &AnswerLocation| workspace_display(self.cx, &place.uri).is_some();
-        if places.iter().any(is_ours) {
-            places.retain(is_ours);
-        }
-    }
-
-    fn location_lines(&mut self, places: &[AnswerLocation]) -> AnswerLines {
-        let lines =
-            places.iter().take(RESULTS_MAX).map(|place| self.location_line(place)).collect();
-        AnswerLines { lines, more: places.len().saturating_sub(RESULTS_MAX) }
-    }
-
-    fn location_line(&mut self, place: &AnswerLocation) -> String {
+    /// Returns the line for a place.
+    pub(crate) fn location_line(&mut self, place: &AnswerLocation) -> String {
         let number = place.line.saturating_add(1);
         let encoding = self.encoding;
         let Some((display, text)) = self.file(&place.uri) else {
@@ -165,6 +112,53 @@ impl<'a> AnswerReader<'a> {
         }
         self.files.get(uri)?.as_ref()
     }
+}
+
+/// Returns the places of an answer: one or several, in either of two formats.
+pub(crate) fn locations(answer: &Value) -> Vec<AnswerLocation> {
+    let mut places: Vec<AnswerLocation> = match answer {
+        Value::Array(items) => items.iter().filter_map(parse_location).collect(),
+        other => parse_location(other).into_iter().collect(),
+    };
+    places.sort();
+    places.dedup();
+    places
+}
+
+/// Returns the diagnostics of a file.
+pub(crate) fn diagnostics(uri: &str, items: &Value) -> Vec<AnswerLocation> {
+    let mut places = Vec::new();
+    for item in items.as_array().into_iter().flatten() {
+        let Some(message) = text_of(item, "message") else { continue };
+        let message = one_line(message, SAID_CHARS_MAX);
+        let (line, units) = range_start(item.get("range"));
+        let severity = protocol_name(SEVERITIES, item.get("severity")).unwrap_or("error");
+        let code = item.get("code").and_then(|code| {
+            let code = code.as_str().map_or_else(|| code.to_string(), str::to_owned);
+            (code != "null").then(|| format!("[{}]", one_line(&code, LINE_CHARS_MAX)))
+        });
+        let source = text_of(item, "source").map(|source| format!(" ({})", one_line(source, 64)));
+        let (code, source) = (code.unwrap_or_default(), source.unwrap_or_default());
+        let said = format!("{severity}{code}: {message}{source}");
+        places.push(AnswerLocation { uri: uri.to_owned(), line, units, text: Some(said) });
+    }
+    places.sort();
+    places
+}
+
+/// Returns the symbols of a file or of a project: nested with ranges, or flat with places.
+pub(crate) fn symbols(cx: &Cx, uri: Option<&str>, answer: &Value) -> Vec<AnswerLocation> {
+    let mut places = Vec::new();
+    for item in answer.as_array().into_iter().flatten() {
+        collect_symbols(uri, item, 0, &mut places);
+    }
+    // Some servers return every similar name of a standard library: places outside the workspace
+    // are dropped, unless there are no others.
+    let is_ours = |place: &AnswerLocation| workspace_display(cx, &place.uri).is_some();
+    if uri.is_none() && places.iter().any(is_ours) {
+        places.retain(is_ours);
+    }
+    places
 }
 
 /// Returns the display path of a file in the workspace.
@@ -210,20 +204,6 @@ fn range_start(range: Option<&Value>) -> (usize, usize) {
         number.and_then(|number| usize::try_from(number).ok()).unwrap_or_default()
     };
     (number("line"), number("character"))
-}
-
-fn parse_diagnostic(uri: &str, item: &Value) -> Option<AnswerLocation> {
-    let message = one_line(text_of(item, "message")?, SAID_CHARS_MAX);
-    let (line, units) = range_start(item.get("range"));
-    let severity = protocol_name(SEVERITIES, item.get("severity")).unwrap_or("error");
-    let code = item.get("code").and_then(|code| {
-        let code = code.as_str().map_or_else(|| code.to_string(), str::to_owned);
-        (code != "null").then(|| format!("[{}]", one_line(&code, LINE_CHARS_MAX)))
-    });
-    let source = text_of(item, "source").map(|source| format!(" ({})", one_line(source, 64)));
-    let said =
-        format!("{severity}{}: {message}{}", code.unwrap_or_default(), source.unwrap_or_default());
-    Some(AnswerLocation { uri: uri.to_owned(), line, units, text: Some(said) })
 }
 
 fn collect_symbols(
@@ -309,10 +289,8 @@ mod tests {
     #[test]
     fn diagnostics_say_all_in_one_line() {
         let check = |item: Value, expect: Option<&str>| {
-            assert_eq!(
-                parse_diagnostic("u", &item).and_then(|place| place.text).as_deref(),
-                expect
-            );
+            let places = diagnostics("u", &json!([item]));
+            assert_eq!(places.first().and_then(|place| place.text.as_deref()), expect);
         };
         let whole = json!({
             "range": range(1, 1), "severity": 2, "code": "E1", "source": "rustc", "message": "a\nb",

@@ -17,17 +17,44 @@ pub(crate) struct FileDiagnostics {
     pub(crate) note: Option<String>,
 }
 
-/// Returns the diagnostics of a file that was just synced; `serial` is the server state's serial
+/// Returns the diagnostics of a file that was just synced; `before` is the server state's serial
 /// before that.
 pub(crate) async fn diagnose(
     server: &mut LanguageServer,
     document: &SourceDocument,
-    shown: (FileNovelty, u64),
+    (novelty, before): (FileNovelty, u64),
     deadline: Instant,
 ) -> Result<FileDiagnostics, LspCallError> {
     let mut found = FileDiagnostics { items: Vec::new(), note: None };
     if server.checks_projects() {
-        found.note = check_project(server, document, shown.0, deadline).await?;
+        let mut is_checked = true;
+        if novelty != FileNovelty::Unchanged {
+            let begun = server.state().borrow().checks_started;
+            let params = json!({ "textDocument": { "uri": document.uri } });
+            server.notify("textDocument/didSave", &params).await?;
+            // The server never starts to check a project that cannot be checked, and does not
+            // report this.
+            let until = Instant::now() + Duration::from_millis(UNCHANGED_MS_MAX);
+            // A check in progress is restarted, so it does not count.
+            let has_begun = move |state: &LanguageServerState| state.checks_started > begun;
+            is_checked = server.wait_until(until.min(deadline), has_begun).await?;
+        }
+        let mut unfinished = None;
+        if is_checked {
+            let serial = server.state().borrow().serial_of(&document.uri);
+            let is_done = server.wait_until(deadline, |state| !state.is_checking()).await?;
+            // The results are sent after the end is announced.
+            let until = Instant::now() + Duration::from_millis(SETTLE_MS);
+            if is_done && novelty != FileNovelty::Unchanged {
+                let uri = document.uri.as_str();
+                server.wait_until(until, move |state| state.serial_of(uri) > serial).await?;
+            }
+            let text = "the compiler is still checking the project: ask again later";
+            unfinished = (!is_done).then(|| text.to_owned());
+        }
+        // This includes the reason if it could not check: the server reports it afterwards.
+        let notes = server.project_complaint().into_iter().chain(unfinished);
+        found.note = notes.reduce(|one, other| format!("{one}; {other}"));
     }
     let uri = &document.uri;
     if server.checks_projects() && server.state().borrow().has_unread_project() {
@@ -39,100 +66,43 @@ pub(crate) async fn diagnose(
         let report = server.request("textDocument/diagnostic", &params, deadline).await?;
         found.items = report.get("items").and_then(Value::as_array).cloned().unwrap_or_default();
     } else {
-        found.note = wait_for_published(server, uri, shown, deadline).await?;
+        // The server publishes diagnostics: wait until no more arrive.
+        let is_known = server.state().borrow().serial_of(uri).is_some();
+        let is_expected = !is_known || novelty == FileNovelty::ThisFile;
+        let time = if is_expected { DIAGNOSTICS_MS_MAX } else { UNCHANGED_MS_MAX };
+        let latest = deadline.min(Instant::now() + Duration::from_millis(time));
+        let (mut after, mut has_come, mut until) = (before, false, latest);
+        let is_settled = is_known && novelty == FileNovelty::Unchanged;
+        while !is_settled
+            && server.wait_until(until, |state| state.serial_of(uri) > Some(after)).await?
+        {
+            after = server.state().borrow().serial_of(uri).unwrap_or(after);
+            has_come = true;
+            until = latest.min(Instant::now() + Duration::from_millis(SETTLE_MS));
+        }
+        found.note = (is_expected && !has_come).then(|| {
+            let name = &server.name;
+            format!("{name} has sent nothing about the file as it is now: ask again later")
+        });
     }
     let state = server.state();
     let state = state.borrow();
     for sent in state.published_diagnostics(uri).into_iter().flat_map(|published| &published.items)
     {
-        if !found.items.iter().any(|item| is_same(item, sent)) {
+        let is_sent = |item: &Value| {
+            item.get("range") == sent.get("range") && item.get("message") == sent.get("message")
+        };
+        if !found.items.iter().any(is_sent) {
             found.items.push(sent.clone());
         }
     }
     Ok(found)
 }
 
-/// Lets the compiler check the project if anything changed, and waits for the result.
-async fn check_project(
-    server: &mut LanguageServer,
-    document: &SourceDocument,
-    novelty: FileNovelty,
-    deadline: Instant,
-) -> Result<Option<String>, LspCallError> {
-    if novelty != FileNovelty::Unchanged {
-        let begun = server.state().borrow().checks_started;
-        let params = json!({ "textDocument": { "uri": document.uri } });
-        server.notify("textDocument/didSave", &params).await?;
-        // The server never starts to check a project that cannot be checked, and does not report
-        // this.
-        let until = Instant::now() + Duration::from_millis(UNCHANGED_MS_MAX);
-        // A check in progress is restarted, so it does not count.
-        let has_begun = move |state: &LanguageServerState| state.checks_started > begun;
-        if !server.wait_until(until.min(deadline), has_begun).await? {
-            return Ok(server.project_complaint());
-        }
-    }
-    let serial = server.state().borrow().serial_of(&document.uri);
-    let is_done = server.wait_until(deadline, |state| !state.is_checking()).await?;
-    // The results are sent after the end is announced.
-    let until = Instant::now() + Duration::from_millis(SETTLE_MS);
-    if is_done && novelty != FileNovelty::Unchanged {
-        let uri = document.uri.as_str();
-        server.wait_until(until, move |state| state.serial_of(uri) > serial).await?;
-    }
-    let unfinished = "the compiler is still checking the project: ask again later";
-    let unfinished = (!is_done).then(|| unfinished.to_owned());
-    // This includes the reason if it could not check: the server reports it afterwards.
-    let notes = server.project_complaint().into_iter().chain(unfinished);
-    Ok(notes.reduce(|one, other| format!("{one}; {other}")))
-}
-
-/// Waits for diagnostics that the server publishes, until no more arrive.
-async fn wait_for_published(
-    server: &LanguageServer,
-    uri: &str,
-    (novelty, before): (FileNovelty, u64),
-    deadline: Instant,
-) -> Result<Option<String>, LspCallError> {
-    let serial = move |state: &LanguageServerState| state.serial_of(uri);
-    let is_known = serial(&server.state().borrow()).is_some();
-    let time = match novelty {
-        FileNovelty::Unchanged if is_known => return Ok(None),
-        FileNovelty::OtherFiles if is_known => UNCHANGED_MS_MAX,
-        FileNovelty::Unchanged | FileNovelty::OtherFiles | FileNovelty::ThisFile => {
-            DIAGNOSTICS_MS_MAX
-        }
-    };
-    let until = deadline.min(Instant::now() + Duration::from_millis(time));
-    let mut after = before;
-    let mut has_come = false;
-    loop {
-        let settled = Instant::now() + Duration::from_millis(SETTLE_MS);
-        let until = if has_come { until.min(settled) } else { until };
-        let is_newer = move |state: &LanguageServerState| serial(state) > Some(after);
-        if server.wait_until(until, is_newer).await? {
-            after = serial(&server.state().borrow()).unwrap_or(after);
-            has_come = true;
-            continue;
-        }
-        if has_come || novelty == FileNovelty::OtherFiles && is_known {
-            return Ok(None);
-        }
-        return Ok(Some(format!(
-            "{} has sent nothing about the file as it is now: ask again later",
-            server.name
-        )));
-    }
-}
-
-/// Returns whether two diagnostics have the same message at the same place.
-fn is_same(one: &Value, other: &Value) -> bool {
-    let is_equal = |name: &str| one.get(name) == other.get(name);
-    is_equal("range") && is_equal("message")
-}
-
 #[cfg(test)]
 mod tests {
+    use haft_contract::FileStamp;
+
     use super::*;
     use crate::testing::{Takes, Talker, Then};
 
@@ -141,13 +111,20 @@ mod tests {
     /// Waits for the diagnostics of a file after a server has published `sent`; returns the waiting
     /// time and the note for the reader.
     async fn waited(sent: &[(&str, Value)], novelty: FileNovelty) -> (Duration, Option<String>) {
-        let server = Talker::new(Takes::Everything, sent, Then::Waits).server();
+        let mut server = Talker::new(Takes::Everything, sent, Then::Waits).server();
         let deadline = Instant::now() + Duration::from_secs(600);
         let serial = sent.len() as u64;
         assert!(server.wait_until(deadline, |now| now.serial == serial).await.unwrap());
         let began = Instant::now();
-        let note = wait_for_published(&server, URI, (novelty, serial), deadline).await.unwrap();
-        (began.elapsed(), note)
+        let found = diagnose(&mut server, &document(), (novelty, serial), deadline).await.unwrap();
+        (began.elapsed(), found.note)
+    }
+
+    fn document() -> SourceDocument {
+        let stamp =
+            FileStamp { device: 1, inode: 1, size: 0, modified_ns: 0, changed_ns: 0, mode: 0 };
+        let (display, uri, text) = ("a".to_owned(), URI.to_owned(), String::new());
+        SourceDocument { display, uri, stamp, text }
     }
 
     fn sent() -> [(&'static str, Value); 1] {
@@ -172,11 +149,12 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn what_came_is_all_of_it_after_a_while_without_more() {
-        let server = Talker::new(Takes::Everything, &sent(), Then::Waits).server();
+        let mut server = Talker::new(Takes::Everything, &sent(), Then::Waits).server();
         let deadline = Instant::now() + Duration::from_secs(600);
-        let note = wait_for_published(&server, URI, (FileNovelty::ThisFile, 0), deadline);
+        let document = document();
+        let found = diagnose(&mut server, &document, (FileNovelty::ThisFile, 0), deadline);
         let began = Instant::now();
-        assert_eq!(note.await.unwrap(), None);
+        assert_eq!(found.await.unwrap().note, None);
         assert_eq!(began.elapsed(), Duration::from_millis(SETTLE_MS));
     }
 }

@@ -4,7 +4,6 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::sync::Arc;
 use std::time::Duration;
 
 use haft_contract::{BackgroundProcess, ProcessEnding, clean, end_of};
@@ -56,20 +55,20 @@ struct OutgoingLspMessage {
 
 /// Starts the connection to a program.
 pub(crate) fn link_process(
-    resident: Box<dyn BackgroundProcess>,
-    home: LspWorkspaceConfig,
+    process: Box<dyn BackgroundProcess>,
+    workspace_config: LspWorkspaceConfig,
 ) -> LspLink {
     let (outgoing, waiting) = mpsc::channel(WAITING_MAX);
     let (state_sender, state) = watch::channel(LanguageServerState::default());
     let carrier = LspMessagePump {
-        process: resident,
+        process,
         framing: LspFrameReader::default(),
         outgoing: waiting,
         pending: HashMap::new(),
         last_id: 0,
         unsolicited_bytes: 0,
         state_sender,
-        workspace_config: home,
+        workspace_config,
     };
     // The task ends when the link is dropped, or with the program.
     tokio::spawn(carrier.run());
@@ -125,7 +124,7 @@ impl LspLink {
         let waiting = state.wait_for(|state| state.end.is_some());
         let known = timeout(Duration::from_millis(2 * LAST_MS), waiting).await;
         let known = known.ok().and_then(Result::ok).and_then(|state| state.end.clone());
-        Some(known.unwrap_or_else(|| LanguageServerEnd::Failed("it ended".into())))
+        Some(known.unwrap_or_else(|| LanguageServerEnd::Failed("it ended".to_owned())))
     }
 
     async fn send(&self, outgoing: OutgoingLspMessage) -> Result<(), LspRequestError> {
@@ -161,17 +160,42 @@ impl LspMessagePump {
     async fn run(mut self) {
         let end = self.pump_messages().await;
         self.outgoing.close();
-        let over = match end {
+        let reason = match end {
             LspLinkEnd::Released => return,
-            LspLinkEnd::Idle => LanguageServerEnd::Idle,
-            LspLinkEnd::Closed => LanguageServerEnd::Failed(self.end_reason().await.into()),
+            LspLinkEnd::Idle => None,
+            LspLinkEnd::Closed => {
+                let last = Duration::from_millis(LAST_MS);
+                let how = match timeout(last, self.process.wait_for_exit()).await {
+                    Ok(Ok(ProcessEnding::Exited(code))) => format!("it exited with status {code}"),
+                    Ok(Ok(ProcessEnding::Signalled(signal))) => format!("signal {signal} ended it"),
+                    Ok(Ok(ProcessEnding::TimedOut | ProcessEnding::Aborted) | Err(_)) => {
+                        "it ended".to_owned()
+                    }
+                    Err(_) => "it closed its output".to_owned(),
+                };
+                let limit = self.process.exceeded_limit().map(|limit| format!("; {limit}"));
+                Some(how + &limit.unwrap_or_default())
+            }
             LspLinkEnd::Fault(why) => {
                 self.process.kill();
-                LanguageServerEnd::Failed(format!("{why}{}", self.stderr_text().await).into())
+                Some(why)
+            }
+        };
+        let end = match reason {
+            None => LanguageServerEnd::Idle,
+            Some(mut reason) => {
+                let written = self.process.take_output().await;
+                let written = clean(written.tail.as_deref().unwrap_or(&written.head));
+                let stderr = end_of(written.trim(), SAID_CHARS_MAX);
+                if !stderr.is_empty() {
+                    reason.push_str("; it wrote: ");
+                    reason.push_str(stderr);
+                }
+                LanguageServerEnd::Failed(reason)
             }
         };
         // Published first, so that waiting callers find the reason.
-        self.state_sender.send_modify(|state| state.end = Some(over));
+        self.state_sender.send_modify(|state| state.end = Some(end));
         self.pending.clear();
     }
 
@@ -183,7 +207,13 @@ impl LspMessagePump {
                 biased;
                 outgoing = self.outgoing.recv() => {
                     let Some(outgoing) = outgoing else { return LspLinkEnd::Released };
-                    if let Err(end) = self.send(outgoing).await {
+                    if let Some((id, answers)) = outgoing.pending_answer {
+                        self.pending.retain(|_, waiting| !waiting.is_closed());
+                        self.pending.insert(id, answers);
+                        self.last_id = id;
+                    }
+                    self.unsolicited_bytes = 0;
+                    if let Err(end) = self.write(&outgoing.body).await {
                         return end;
                     }
                     last_used = Instant::now();
@@ -192,27 +222,44 @@ impl LspMessagePump {
                 () = sleep_until(idle_from) => return LspLinkEnd::Idle,
                 received = self.framing.next_message(&mut *self.process) => received,
             };
-            let handled = match received {
-                Ok(body) => self.handle_message(&body).await,
-                Err(LspFramingError::Closed) => Err(LspLinkEnd::Closed),
-                Err(LspFramingError::Fault(why)) => Err(LspLinkEnd::Fault(why)),
+            let body = match received {
+                Ok(body) => body,
+                Err(LspFramingError::Closed) => return LspLinkEnd::Closed,
+                Err(LspFramingError::Fault(why)) => return LspLinkEnd::Fault(why),
             };
-            if let Err(end) = handled {
-                return end;
+            self.unsolicited_bytes = self.unsolicited_bytes.saturating_add(body.len());
+            if self.unsolicited_bytes > UNASKED_BYTES_MAX {
+                return LspLinkEnd::Fault(format!(
+                    "it sent more than {UNASKED_BYTES_MAX} bytes without a request"
+                ));
+            }
+            match IncomingLspMessage::parse(&body) {
+                Err(why) => return LspLinkEnd::Fault(why),
+                Ok(IncomingLspMessage::Notification { method, params }) => {
+                    self.state_sender
+                        .send_modify(|state| state.apply_notification(&method, &params));
+                }
+                Ok(IncomingLspMessage::Request { id, method, params }) => {
+                    let result = self.workspace_config.answer(&method, &params);
+                    if let Err(end) = self.write(&wire::answer(&id, result)).await {
+                        return end;
+                    }
+                }
+                Ok(IncomingLspMessage::Answer { id, .. }) if !(1..=self.last_id).contains(&id) => {
+                    return LspLinkEnd::Fault(format!(
+                        "it answered request {id}, which was never sent"
+                    ));
+                }
+                Ok(IncomingLspMessage::Answer { id, result }) => {
+                    // The caller may have given up.
+                    if let Some(waiting) = self.pending.remove(&id) {
+                        let _ = waiting.send(result);
+                    }
+                }
             }
             // A flood must not block other tasks.
             tokio::task::consume_budget().await;
         }
-    }
-
-    async fn send(&mut self, outgoing: OutgoingLspMessage) -> Result<(), LspLinkEnd> {
-        if let Some((id, answers)) = outgoing.pending_answer {
-            self.pending.retain(|_, waiting| !waiting.is_closed());
-            self.pending.insert(id, answers);
-            self.last_id = id;
-        }
-        self.unsolicited_bytes = 0;
-        self.write(&outgoing.body).await
     }
 
     async fn write(&mut self, body: &[u8]) -> Result<(), LspLinkEnd> {
@@ -220,63 +267,18 @@ impl LspMessagePump {
         let sending = self.process.send(&message);
         match timeout(Duration::from_millis(SEND_MS_MAX), sending).await {
             Ok(Ok(())) => Ok(()),
-            Ok(Err(err)) if is_end(&err) => Err(LspLinkEnd::Closed),
+            Ok(Err(err))
+                if matches!(
+                    err.kind(),
+                    io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset
+                ) =>
+            {
+                Err(LspLinkEnd::Closed)
+            }
             Ok(Err(err)) => Err(LspLinkEnd::Fault(format!("it cannot be written to: {err}"))),
             Err(_) => Err(LspLinkEnd::Fault(format!(
                 "it did not read what it was sent within {SEND_MS_MAX} ms"
             ))),
-        }
-    }
-
-    async fn handle_message(&mut self, body: &[u8]) -> Result<(), LspLinkEnd> {
-        self.unsolicited_bytes = self.unsolicited_bytes.saturating_add(body.len());
-        if self.unsolicited_bytes > UNASKED_BYTES_MAX {
-            let message = format!("it sent more than {UNASKED_BYTES_MAX} bytes without a request");
-            return Err(LspLinkEnd::Fault(message));
-        }
-        match IncomingLspMessage::parse(body).map_err(LspLinkEnd::Fault)? {
-            IncomingLspMessage::Notification { method, params } => {
-                self.state_sender.send_modify(|state| state.apply_notification(&method, &params));
-                Ok(())
-            }
-            IncomingLspMessage::Request { id, method, params } => {
-                let result = self.workspace_config.answer(&method, &params);
-                self.write(&wire::answer(&id, result)).await
-            }
-            IncomingLspMessage::Answer { id, .. } if !(1..=self.last_id).contains(&id) => {
-                Err(LspLinkEnd::Fault(format!("it answered request {id}, which was never sent")))
-            }
-            IncomingLspMessage::Answer { id, result } => {
-                // The caller may have given up.
-                if let Some(waiting) = self.pending.remove(&id) {
-                    let _ = waiting.send(result);
-                }
-                Ok(())
-            }
-        }
-    }
-
-    async fn end_reason(&mut self) -> String {
-        let ending = timeout(Duration::from_millis(LAST_MS), self.process.wait_for_exit()).await;
-        let how = match ending {
-            Ok(Ok(ProcessEnding::Exited(code))) => format!("it exited with status {code}"),
-            Ok(Ok(ProcessEnding::Signalled(signal))) => format!("signal {signal} ended it"),
-            Ok(Ok(ProcessEnding::TimedOut | ProcessEnding::Aborted) | Err(_)) => {
-                "it ended".to_owned()
-            }
-            Err(_) => "it closed its output".to_owned(),
-        };
-        let bound = self.process.exceeded_limit().map(|bound| format!("; {bound}"));
-        format!("{how}{}{}", bound.unwrap_or_default(), self.stderr_text().await)
-    }
-
-    /// Returns the last part of the server's standard error, if there is any.
-    async fn stderr_text(&mut self) -> String {
-        let written = self.process.take_output().await;
-        let written = clean(written.tail.as_deref().unwrap_or(&written.head));
-        match end_of(written.trim(), SAID_CHARS_MAX) {
-            "" => String::new(),
-            end => format!("; it wrote: {end}"),
         }
     }
 }
@@ -325,18 +327,6 @@ impl LspWorkspaceConfig {
     }
 }
 
-fn is_end(err: &io::Error) -> bool {
-    matches!(err.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset)
-}
-
-/// Returns how a server ended, as text.
-pub(crate) fn end_text(over: &LanguageServerEnd) -> Arc<str> {
-    match over {
-        LanguageServerEnd::Idle => "it was idle for too long and was stopped".into(),
-        LanguageServerEnd::Failed(how) => Arc::clone(how),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -362,7 +352,7 @@ mod tests {
         let answer = link.request("initialize", &Value::Null, far).await;
         assert!(matches!(answer, Err(LspRequestError::Ended)), "{answer:?}");
         let expect = format!("it did not read what it was sent within {SEND_MS_MAX} ms");
-        assert_eq!(link.end().await, Some(LanguageServerEnd::Failed(expect.into())));
+        assert_eq!(link.end().await, Some(LanguageServerEnd::Failed(expect)));
         let again = link.notify("initialized", &Value::Null).await;
         assert!(matches!(again, Err(LspRequestError::Ended)), "{again:?}");
     }

@@ -10,17 +10,17 @@ use haft_contract::{Cx, ErrorCode, FailureBackoff, ToolError};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 use tokio::time::{Instant, timeout_at};
 
-use crate::language::{Language, ServerProgram, ServerProgramError};
+use crate::language::{Language, ServerProgramError};
 use crate::limits::SERVERS_MAX;
 use crate::options::LspOptions;
-use crate::project_files::ProjectFiles;
 use crate::server::{LanguageServer, LanguageServerStart, LspCallError};
 
 /// The servers, and the parameters for starting them.
 pub(crate) struct LanguageServerPool {
     pub(crate) options: LspOptions,
-    // Every call looks up its slot, and the first one of a project adds it. The lock is held only
-    // for that.
+    // Every call looks up its slot, and the first one of a project adds it. The outer lock is held
+    // only for that. A call owns its slot until the server has answered; other calls queue for it,
+    // and the map still holds it, to see which slots are in use.
     slots: StdMutex<HashMap<LanguageServerKey, Arc<Mutex<LanguageServerSlot>>>>,
 }
 
@@ -39,16 +39,6 @@ struct LanguageServerKey {
 pub(crate) struct LanguageServerSlot {
     server: Option<LanguageServer>,
     backoff: Option<FailureBackoff>,
-}
-
-/// The parameters for starting a server, if it is not running.
-pub(crate) struct LanguageServerRequest<'a> {
-    pub(crate) language: &'a Language,
-    /// The project directory, absolute.
-    pub(crate) directory: &'a Path,
-    /// Its files.
-    pub(crate) project_files: &'a ProjectFiles,
-    pub(crate) deadline: Instant,
 }
 
 impl LanguageServerPool {
@@ -72,7 +62,17 @@ impl LanguageServerPool {
         };
         let slot = {
             let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
-            make_room(&mut slots, &key);
+            // Too many servers: the least recently used one that no call uses is stopped.
+            if !slots.contains_key(&key) && slots.len() >= SERVERS_MAX {
+                let unused = slots.iter().filter_map(|(key, slot)| {
+                    let last_used =
+                        slot.try_lock().ok()?.server.as_ref().map(|server| server.last_used);
+                    Some((last_used, key.clone()))
+                });
+                if let Some((_, longest)) = unused.min_by_key(|(last_used, _)| *last_used) {
+                    slots.remove(&longest);
+                }
+            }
             Arc::clone(slots.entry(key).or_default())
         };
         timeout_at(deadline, slot.lock_owned()).await.map_err(|_| {
@@ -88,100 +88,66 @@ impl LanguageServerPool {
     pub(crate) async fn running_server<'s>(
         &self,
         slot: &'s mut LanguageServerSlot,
-        request: &LanguageServerRequest<'_>,
+        start: &LanguageServerStart<'_>,
         cx: &Cx,
     ) -> Result<&'s mut LanguageServer, ToolError> {
-        if let Some(server) = &slot.server
-            && server.has_ended().await
+        // If a server ended between calls, no call has failed: another one is started.
+        if let Some(server) = slot.server.take()
+            && !server.has_ended().await
         {
-            // If a server ends between calls, no call has failed. After repeated ends it is not
-            // started again.
-            slot.server = None;
+            return Ok(slot.server.insert(server));
         }
-        let server = match slot.server.take() {
-            Some(server) => server,
-            None => self.start_server(slot, request, cx).await?,
-        };
-        Ok(slot.server.insert(server))
-    }
-
-    async fn start_server(
-        &self,
-        slot: &mut LanguageServerSlot,
-        request: &LanguageServerRequest<'_>,
-        cx: &Cx,
-    ) -> Result<LanguageServer, ToolError> {
-        let language = request.language;
-        let left = slot
-            .backoff
-            .as_ref()
-            .and_then(|backoff| backoff.seconds_left(Instant::now().into_std()));
-        if let Some(seconds) = left {
+        let language = start.language;
+        let Language { name, commands, install, .. } = language;
+        let now = Instant::now().into_std();
+        if let Some(seconds) = slot.backoff.as_ref().and_then(|backoff| backoff.seconds_left(now)) {
             let message = format!(
-                "the {} server failed just now and is left alone for {seconds} more seconds: work without it, or ask \
-                 again then",
-                language.name
+                "the {name} server failed just now and is left alone for {seconds} more seconds: work without it, or \
+                 ask again then"
             );
             return Err(ToolError::new(ErrorCode::Unavailable, message));
         }
-        let mut first_failed = None;
-        for (command, program) in self.available_programs(language)? {
-            let start = LanguageServerStart {
-                language,
-                program,
-                command,
-                directory: request.directory,
-                project_files: request.project_files.clone(),
-                is_unconfined: self.options.is_unconfined,
-                deadline: request.deadline,
+        let mut first_failure = None;
+        let mut unusable = ServerProgramError::Missing;
+        for command in commands {
+            let program = match self.options.programs.find(command) {
+                Ok(program) => program,
+                Err(ServerProgramError::Missing) => continue,
+                Err(ServerProgramError::InWorkspace) => {
+                    unusable = ServerProgramError::InWorkspace;
+                    continue;
+                }
             };
-            match LanguageServer::start(start, cx).await {
-                Ok(server) => return Ok(server),
+            match LanguageServer::start(start, command, program, cx).await {
+                Ok(server) => return Ok(slot.server.insert(server)),
                 // The next command may work: one program may lack a dependency that another one
                 // includes.
-                Err(failed @ LspCallError::Server(_)) => {
-                    first_failed.get_or_insert((failed, command));
+                Err(LspCallError::Server(why)) => {
+                    first_failure.get_or_insert((command, why));
                 }
-                Err(failed @ LspCallError::Call(_)) => {
-                    return Err(slot.record_failure(failed, language));
-                }
+                Err(LspCallError::Call(err)) => return Err(err),
             }
         }
-        let (failed, command) = first_failed.expect("there is a program, and it did not start");
-        Err(slot.record_start_failure(failed, command, language))
-    }
-
-    /// Returns the commands of a language whose programs are installed, at least one.
-    fn available_programs<'l>(
-        &self,
-        language: &'l Language,
-    ) -> Result<Vec<(&'l [String], ServerProgram)>, ToolError> {
-        let (mut programs, mut why) = (Vec::new(), ServerProgramError::Missing);
-        for command in &language.commands {
-            match self.options.programs.find(command) {
-                Ok(program) => programs.push((command.as_slice(), program)),
-                Err(ServerProgramError::Missing) => {}
-                Err(ServerProgramError::InWorkspace) => why = ServerProgramError::InWorkspace,
-            }
+        if let Some((command, why)) = first_failure {
+            let program = command.first().map_or("", String::as_str);
+            let why = format!(
+                "{program} could not be started: {why} (if it is not installed as it should be: {install})"
+            );
+            return Err(slot.record_failure(LspCallError::Server(why), language));
         }
-        if programs.is_empty() { Err(no_program_error(language, why)) } else { Ok(programs) }
-    }
-}
-
-/// Stops the least recently used server if there would be too many. Servers in use stay.
-fn make_room(
-    slots: &mut HashMap<LanguageServerKey, Arc<Mutex<LanguageServerSlot>>>,
-    key: &LanguageServerKey,
-) {
-    if slots.contains_key(key) || slots.len() < SERVERS_MAX {
-        return;
-    }
-    let waiting = slots.iter().filter_map(|(key, slot)| {
-        let slot = slot.try_lock().ok()?;
-        Some((key.clone(), slot.server.as_ref().map(|server| server.last_used)))
-    });
-    if let Some((longest, _)) = waiting.min_by_key(|(_, last_used)| *last_used) {
-        slots.remove(&longest);
+        let programs = commands.iter().filter_map(|command| command.first().map(String::as_str));
+        let programs = programs.collect::<Vec<_>>().join(" or ");
+        let message = match unusable {
+            ServerProgramError::Missing => format!(
+                "no language server for {name} is here: {programs} is not on PATH; install it ({install}), name \
+                 another one with command under [lsp.{name}] in haft.toml, or work with grep"
+            ),
+            ServerProgramError::InWorkspace => format!(
+                "no language server for {name} can be used: {programs}, or what its command names, lies in the \
+                 workspace, where it could be replaced; move it elsewhere, or work with grep"
+            ),
+        };
+        Err(ToolError::new(ErrorCode::Unavailable, message))
     }
 }
 
@@ -208,24 +174,6 @@ impl LanguageServerSlot {
         ToolError::new(ErrorCode::Unavailable, message)
     }
 
-    /// Records that a server could not be started, and returns the call's error.
-    fn record_start_failure(
-        &mut self,
-        failed: LspCallError,
-        command: &[String],
-        language: &Language,
-    ) -> ToolError {
-        let LspCallError::Server(why) = failed else {
-            return self.record_failure(failed, language);
-        };
-        let program = command.first().map_or("", String::as_str);
-        let why = format!(
-            "{program} could not be started: {why} (if it is not installed as it should be: {})",
-            language.install
-        );
-        self.record_failure(LspCallError::Server(why), language)
-    }
-
     /// Records that a call was answered.
     pub(crate) fn record_answer(&mut self) {
         self.backoff = None;
@@ -233,21 +181,4 @@ impl LanguageServerSlot {
             server.last_used = Instant::now();
         }
     }
-}
-
-fn no_program_error(language: &Language, why: ServerProgramError) -> ToolError {
-    let Language { name, commands, install, .. } = language;
-    let programs = commands.iter().filter_map(|command| command.first().map(String::as_str));
-    let programs = programs.collect::<Vec<_>>().join(" or ");
-    let message = match why {
-        ServerProgramError::Missing => format!(
-            "no language server for {name} is here: {programs} is not on PATH; install it ({install}), name another \
-             one with command under [lsp.{name}] in haft.toml, or work with grep"
-        ),
-        ServerProgramError::InWorkspace => format!(
-            "no language server for {name} can be used: {programs}, or what its command names, lies in the workspace, \
-             where it could be replaced; move it elsewhere, or work with grep"
-        ),
-    };
-    ToolError::new(ErrorCode::Unavailable, message)
 }

@@ -58,7 +58,13 @@ impl ProjectFiles {
                             directories.push(place);
                         }
                     }
-                    FsEntryKind::Regular if is_watched(&name, language) => {
+                    FsEntryKind::Regular => {
+                        let extension = name.rsplit_once('.').map(|(_, extension)| extension);
+                        let is_watched = extension.is_some_and(|ext| language.has_extension(ext))
+                            || language.root_markers.iter().any(|marker| **marker == *name);
+                        if !is_watched {
+                            continue;
+                        }
                         if watched.files.len() >= WATCHED_FILES_MAX {
                             return watched;
                         }
@@ -66,8 +72,7 @@ impl ProjectFiles {
                             watched.files.insert(place.display().to_owned(), opened.stamp);
                         }
                     }
-                    FsEntryKind::Regular
-                    | FsEntryKind::Symlink
+                    FsEntryKind::Symlink
                     | FsEntryKind::Fifo
                     | FsEntryKind::Socket
                     | FsEntryKind::CharDevice
@@ -99,12 +104,6 @@ impl ProjectFiles {
     pub(crate) fn stamp(&self, path: &str) -> Option<FileStamp> {
         self.files.get(path).copied()
     }
-}
-
-fn is_watched(name: &str, language: &Language) -> bool {
-    let extension = name.rsplit_once('.').map(|(_, extension)| extension);
-    extension.is_some_and(|extension| language.has_extension(extension))
-        || language.root_markers.iter().any(|marker| marker == name)
 }
 
 #[cfg(test)]

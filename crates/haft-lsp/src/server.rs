@@ -16,10 +16,10 @@ use tokio::time::{Instant, timeout_at};
 use crate::document::{SourceDocument, uri_of};
 use crate::language::{Language, ServerProgram};
 use crate::limits::{DOCUMENTS_MAX, REPEATS_MAX, SAID_CHARS_MAX, UNANSWERED_MAX, WORK_MS_MAX};
-use crate::link::{LspLink, LspRequestError, LspWorkspaceConfig, end_text, link_process};
+use crate::link::{LspLink, LspRequestError, LspWorkspaceConfig, link_process};
 use crate::position::Encoding;
 use crate::project_files::ProjectFiles;
-use crate::server_state::LanguageServerState;
+use crate::server_state::{LanguageServerEnd, LanguageServerState};
 use crate::text::one_line;
 use crate::wire::text_of;
 
@@ -57,14 +57,13 @@ struct OpenDocument {
 }
 
 /// The parameters for starting a server.
+#[derive(Clone, Copy)]
 pub(crate) struct LanguageServerStart<'a> {
     pub(crate) language: &'a Language,
-    pub(crate) program: ServerProgram,
-    pub(crate) command: &'a [String],
     /// The project directory, absolute.
     pub(crate) directory: &'a Path,
     /// Its files before the server started.
-    pub(crate) project_files: ProjectFiles,
+    pub(crate) project_files: &'a ProjectFiles,
     pub(crate) is_unconfined: bool,
     pub(crate) deadline: Instant,
 }
@@ -90,25 +89,93 @@ pub(crate) enum LspCallError {
 }
 
 impl LanguageServer {
-    /// Starts a server and initialises it.
+    /// Starts a server and initialises it. It reads the roots, changes nothing, and reaches no host.
     pub(crate) async fn start(
-        start: LanguageServerStart<'_>,
+        start: &LanguageServerStart<'_>,
+        command: &[String],
+        program: ServerProgram,
         cx: &Cx,
     ) -> Result<Self, LspCallError> {
-        let request = process_request(&start);
-        let mut resident =
+        let mut request = BackgroundProcessRequest::new(&program.path);
+        request.args = command.iter().skip(1).map(OsString::from).collect();
+        request.readable = program.readable;
+        request.hosts = ProcessHostAccess::Nothing;
+        request.channel = ProcessChannel::Stdio;
+        // A server's compiler cannot download anything, and is told not to try.
+        let offline = [("CARGO_NET_OFFLINE", "true"), ("GOPROXY", "off")];
+        request.env = offline.map(|(name, value)| (name.into(), value.into())).to_vec();
+        if !start.is_unconfined {
+            let places = ["CARGO_TARGET_DIR", "GOCACHE"]
+                .map(|name| (OsString::from(name), format!("{TARGET_DIRECTORY}/{name}").into()));
+            request.env.extend(places);
+        }
+        let mut process =
             cx.background_processes().start(request).await.map_err(LspCallError::Call)?;
-        let confined = resident.take_confinement();
+        let confined = process.take_confinement();
         let uri = uri_of(start.directory).map_err(LspCallError::Call)?;
         let folder = start.directory.file_name().unwrap_or_default().to_string_lossy();
         let folders = json!([{ "uri": uri, "name": folder }]);
-        let settings = start.language.settings.clone();
-        let home = LspWorkspaceConfig { settings: settings.clone(), folders: folders.clone() };
+        let settings = &start.language.settings;
+        let config = LspWorkspaceConfig { settings: settings.clone(), folders: folders.clone() };
         // Used until the server reports its own name; some never do.
-        let name = program_name(start.command);
-        let mut server =
-            Self::new(link_process(resident, home), name, start.project_files, confined);
-        server.initialize(&uri, &folders, &settings, start.deadline).await?;
+        let name = Path::new(command.first().map_or("", String::as_str)).file_name();
+        let name = name.unwrap_or_default().to_string_lossy().into_owned();
+        let files = start.project_files.clone();
+        let mut server = Self::new(link_process(process, config), name, files, confined);
+        let params = json!({
+            // The server is in its own process namespace, where this process has no number.
+            "processId": null,
+            "clientInfo": { "name": "haft", "version": env!("CARGO_PKG_VERSION") },
+            "rootUri": uri,
+            "workspaceFolders": folders,
+            "initializationOptions": settings,
+            "capabilities": {
+                "general": { "positionEncodings": ["utf-8", "utf-16"] },
+                "workspace": {
+                    "applyEdit": false,
+                    "configuration": true,
+                    "didChangeWatchedFiles": { "dynamicRegistration": false },
+                    "symbol": {},
+                    "workspaceFolders": true,
+                },
+                "window": { "workDoneProgress": true },
+                "textDocument": {
+                    "synchronization": { "didSave": true },
+                    "definition": { "linkSupport": true },
+                    "references": {},
+                    "hover": { "contentFormat": ["markdown", "plaintext"] },
+                    "documentSymbol": { "hierarchicalDocumentSymbolSupport": true },
+                    "publishDiagnostics": { "versionSupport": true },
+                    "diagnostic": { "relatedDocumentSupport": false },
+                },
+                "experimental": { "serverStatusNotification": true },
+            },
+        });
+        let greeted = match server.link.request("initialize", &params, start.deadline).await {
+            Ok(greeted) => greeted,
+            Err(LspRequestError::Refused(refusal)) => {
+                let said = one_line(&refusal.message, SAID_CHARS_MAX);
+                return Err(LspCallError::Server(format!("it refused to start: {said}")));
+            }
+            Err(LspRequestError::TimedOut) => {
+                let why = "it did not answer its first request in time";
+                return Err(LspCallError::Server(why.to_owned()));
+            }
+            Err(LspRequestError::Ended) => return Err(server.end_error().await),
+        };
+        server.capabilities = greeted.get("capabilities").cloned().unwrap_or_default();
+        let encoding = Encoding::named(text_of(&server.capabilities, "positionEncoding"));
+        server.encoding = encoding.ok_or_else(|| {
+            LspCallError::Server("it chose a position encoding that was not offered".to_owned())
+        })?;
+        if let Some(name) = greeted.get("serverInfo").and_then(|info| text_of(info, "name")) {
+            server.name = one_line(name, 64);
+        }
+        server.notify("initialized", &json!({})).await?;
+        if settings.as_object().is_some_and(|settings| !settings.is_empty()) {
+            let params = json!({ "settings": settings });
+            server.notify("workspace/didChangeConfiguration", &params).await?;
+        }
         Ok(server)
     }
 
@@ -130,51 +197,6 @@ impl LanguageServer {
             confined,
             last_used: Instant::now(),
         }
-    }
-
-    async fn initialize(
-        &mut self,
-        uri: &str,
-        folders: &Value,
-        settings: &Value,
-        deadline: Instant,
-    ) -> Result<(), LspCallError> {
-        let params = json!({
-            // The server is in its own process namespace, where this process has no number.
-            "processId": null,
-            "clientInfo": { "name": "haft", "version": env!("CARGO_PKG_VERSION") },
-            "rootUri": uri,
-            "workspaceFolders": folders,
-            "initializationOptions": settings,
-            "capabilities": client_capabilities(),
-        });
-        let greeted = match self.link.request("initialize", &params, deadline).await {
-            Ok(greeted) => greeted,
-            Err(LspRequestError::Refused(refusal)) => {
-                let said = one_line(&refusal.message, SAID_CHARS_MAX);
-                return Err(LspCallError::Server(format!("it refused to start: {said}")));
-            }
-            Err(LspRequestError::TimedOut) => {
-                return Err(LspCallError::Server(
-                    "it did not answer its first request in time".to_owned(),
-                ));
-            }
-            Err(LspRequestError::Ended) => return Err(self.end_error().await),
-        };
-        self.capabilities = greeted.get("capabilities").cloned().unwrap_or_default();
-        let encoding = Encoding::named(text_of(&self.capabilities, "positionEncoding"));
-        self.encoding = encoding.ok_or_else(|| {
-            LspCallError::Server("it chose a position encoding that was not offered".to_owned())
-        })?;
-        if let Some(name) = greeted.get("serverInfo").and_then(|info| text_of(info, "name")) {
-            self.name = one_line(name, 64);
-        }
-        self.notify("initialized", &json!({})).await?;
-        if settings.as_object().is_some_and(|settings| !settings.is_empty()) {
-            let params = json!({ "settings": settings });
-            self.notify("workspace/didChangeConfiguration", &params).await?;
-        }
-        Ok(())
     }
 
     /// Returns whether the server has a capability.
@@ -216,52 +238,22 @@ impl LanguageServer {
             let params = json!({ "changes": events });
             self.notify("workspace/didChangeWatchedFiles", &params).await?;
         }
-        self.close_changed(&watched, &document.display).await?;
-        self.project_files = watched;
-        let is_new = self.open_or_update(document, language_id).await?;
-        Ok(match (is_new, changes.is_empty()) {
-            (true, _) => FileNovelty::ThisFile,
-            (false, false) => FileNovelty::OtherFiles,
-            (false, true) => FileNovelty::Unchanged,
-        })
-    }
-
-    /// Closes open files that have changed; from then on the server reads their current state from
-    /// disk.
-    async fn close_changed(
-        &mut self,
-        watched: &ProjectFiles,
-        kept: &str,
-    ) -> Result<(), LspCallError> {
+        // The server reads the current state of closed files from disk.
         let has_changed = |shown: &OpenDocument| {
-            shown.display != kept && watched.stamp(&shown.display) != Some(shown.stamp)
+            shown.display != document.display && watched.stamp(&shown.display) != Some(shown.stamp)
         };
         while let Some(place) = self.open_documents.iter().position(has_changed) {
             self.close_document(place).await?;
         }
-        Ok(())
-    }
-
-    async fn close_document(&mut self, place: usize) -> Result<(), LspCallError> {
-        if let Some(shown) = self.open_documents.remove(place) {
-            let params = json!({ "textDocument": { "uri": shown.uri } });
-            self.notify("textDocument/didClose", &params).await?;
-        }
-        Ok(())
-    }
-
-    /// Opens or updates a file in the server; returns whether the server knew another version or
-    /// none.
-    async fn open_or_update(
-        &mut self,
-        document: &SourceDocument,
-        language_id: &str,
-    ) -> Result<bool, LspCallError> {
+        self.project_files = watched;
         let place = self.open_documents.iter().position(|shown| shown.uri == document.uri);
         let mut shown = match place.and_then(|place| self.open_documents.remove(place)) {
             Some(shown) if shown.stamp == document.stamp => {
                 self.open_documents.push_back(shown);
-                return Ok(false);
+                return Ok(match changes.is_empty() {
+                    true => FileNovelty::Unchanged,
+                    false => FileNovelty::OtherFiles,
+                });
             }
             Some(shown) => shown,
             None => {
@@ -287,7 +279,15 @@ impl LanguageServer {
             self.notify("textDocument/didChange", &params).await?;
         }
         self.open_documents.push_back(shown);
-        Ok(true)
+        Ok(FileNovelty::ThisFile)
+    }
+
+    async fn close_document(&mut self, place: usize) -> Result<(), LspCallError> {
+        if let Some(shown) = self.open_documents.remove(place) {
+            let params = json!({ "textDocument": { "uri": shown.uri } });
+            self.notify("textDocument/didClose", &params).await?;
+        }
+        Ok(())
     }
 
     /// Waits until the server has loaded the project; returns a note for the reader if it has not.
@@ -357,7 +357,26 @@ impl LanguageServer {
                     return Ok(result);
                 }
                 Err(LspRequestError::Ended) => return Err(self.end_error().await),
-                Err(LspRequestError::TimedOut) => return Err(self.timeout_error(method)),
+                Err(LspRequestError::TimedOut) => {
+                    self.timeouts_in_a_row += 1;
+                    let (name, count) = (&self.name, self.timeouts_in_a_row);
+                    if count >= UNANSWERED_MAX {
+                        return Err(LspCallError::Server(format!(
+                            "it left {count} requests in a row without an answer"
+                        )));
+                    }
+                    let work = self.state().borrow().work_text();
+                    let work =
+                        work.map(|work| format!(" (it is working: {})", one_line(&work, 200)));
+                    let message = format!(
+                        "{name} did not answer {method} within the call's time{}: ask again",
+                        work.unwrap_or_default()
+                    );
+                    return Err(LspCallError::Call(ToolError::new(
+                        ErrorCode::ToolTimeout,
+                        message,
+                    )));
+                }
                 Err(LspRequestError::Refused(refusal)) => refusal,
             };
             self.timeouts_in_a_row = 0;
@@ -386,28 +405,11 @@ impl LanguageServer {
 
     /// Returns the error for a server that has ended.
     pub(crate) async fn end_error(&self) -> LspCallError {
-        let over = self.link.end().await;
-        LspCallError::Server(
-            over.map_or_else(|| "it ended".to_owned(), |over| end_text(&over).to_string()),
-        )
-    }
-
-    fn timeout_error(&mut self, method: &str) -> LspCallError {
-        self.timeouts_in_a_row += 1;
-        if self.timeouts_in_a_row >= UNANSWERED_MAX {
-            let count = self.timeouts_in_a_row;
-            return LspCallError::Server(format!(
-                "it left {count} requests in a row without an answer"
-            ));
-        }
-        let work = self.state().borrow().work_text();
-        let work = work
-            .map_or_else(String::new, |work| format!(" (it is working: {})", one_line(&work, 200)));
-        let message = format!(
-            "{} did not answer {method} within the call's time{work}: ask again",
-            self.name
-        );
-        LspCallError::Call(ToolError::new(ErrorCode::ToolTimeout, message))
+        LspCallError::Server(match self.link.end().await {
+            None => "it ended".to_owned(),
+            Some(LanguageServerEnd::Idle) => "it was idle for too long and was stopped".to_owned(),
+            Some(LanguageServerEnd::Failed(why)) => why,
+        })
     }
 
     fn still_indexing_error(&self) -> ToolError {
@@ -419,54 +421,6 @@ impl LanguageServer {
         let work = self.state().borrow().work_text();
         work.map_or_else(|| "it does not say how far it is".to_owned(), |work| one_line(&work, 200))
     }
-}
-
-/// Returns the process request for a server: it reads the roots, changes nothing, and reaches no
-/// host.
-fn process_request(start: &LanguageServerStart<'_>) -> BackgroundProcessRequest {
-    let mut request = BackgroundProcessRequest::new(&start.program.path);
-    request.args = start.command.iter().skip(1).map(OsString::from).collect();
-    request.readable.clone_from(&start.program.readable);
-    request.hosts = ProcessHostAccess::Nothing;
-    request.channel = ProcessChannel::Stdio;
-    // A server's compiler cannot download anything, and is told not to try.
-    let offline = [("CARGO_NET_OFFLINE", "true"), ("GOPROXY", "off")];
-    request.env = offline.map(|(name, value)| (name.into(), value.into())).to_vec();
-    if !start.is_unconfined {
-        let places = ["CARGO_TARGET_DIR", "GOCACHE"]
-            .map(|name| (OsString::from(name), format!("{TARGET_DIRECTORY}/{name}").into()));
-        request.env.extend(places);
-    }
-    request
-}
-
-fn program_name(command: &[String]) -> String {
-    let program = Path::new(command.first().map_or("", String::as_str));
-    program.file_name().unwrap_or_default().to_string_lossy().into_owned()
-}
-
-fn client_capabilities() -> Value {
-    json!({
-        "general": { "positionEncodings": ["utf-8", "utf-16"] },
-        "workspace": {
-            "applyEdit": false,
-            "configuration": true,
-            "didChangeWatchedFiles": { "dynamicRegistration": false },
-            "symbol": {},
-            "workspaceFolders": true,
-        },
-        "window": { "workDoneProgress": true },
-        "textDocument": {
-            "synchronization": { "didSave": true },
-            "definition": { "linkSupport": true },
-            "references": {},
-            "hover": { "contentFormat": ["markdown", "plaintext"] },
-            "documentSymbol": { "hierarchicalDocumentSymbolSupport": true },
-            "publishDiagnostics": { "versionSupport": true },
-            "diagnostic": { "relatedDocumentSupport": false },
-        },
-        "experimental": { "serverStatusNotification": true },
-    })
 }
 
 #[cfg(test)]

@@ -2,7 +2,6 @@
 //! diagnostics. Every part is limited, and excess data is dropped. Nothing is decided here.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -42,7 +41,7 @@ pub(crate) enum LanguageServerEnd {
     /// It was idle for too long.
     Idle,
     /// Another reason, as text.
-    Failed(Arc<str>),
+    Failed(String),
 }
 
 /// Announced work that has not ended.
@@ -76,9 +75,52 @@ impl LanguageServerState {
     pub(crate) fn apply_notification(&mut self, method: &str, params: &Value) {
         self.serial += 1;
         match method {
-            "$/progress" => self.apply_progress(params),
-            "textDocument/publishDiagnostics" => self.apply_diagnostics(params),
-            "experimental/serverStatus" => self.apply_status(params),
+            "$/progress" => {
+                let Some(token) = params.get("token") else { return };
+                let token = token.as_str().map_or_else(|| token.to_string(), str::to_owned);
+                let value = params.get("value").unwrap_or(&Value::Null);
+                match text_of(value, "kind") {
+                    Some("begin") if self.work.len() < WORK_MAX => {
+                        self.checks_started += u64::from(token.contains(CHECK_TOKEN));
+                        let title = text_of(value, "title").unwrap_or_default().to_owned();
+                        let work = self.work.entry(token).or_default();
+                        *work = AnnouncedWork { title, ..AnnouncedWork::default() };
+                        work.update_progress(value);
+                    }
+                    Some("report") => {
+                        if let Some(work) = self.work.get_mut(&token) {
+                            work.update_progress(value);
+                        }
+                    }
+                    Some("end") => {
+                        self.work.remove(&token);
+                    }
+                    Some(_) | None => {}
+                }
+            }
+            "textDocument/publishDiagnostics" => {
+                let Some(uri) = text_of(params, "uri") else { return };
+                let items = params.get("diagnostics").and_then(Value::as_array);
+                let items = items.into_iter().flatten().take(DIAGNOSTICS_MAX).cloned().collect();
+                let is_new = !self.diagnostics.contains_key(uri);
+                if is_new && self.diagnostics.len() >= DIAGNOSED_FILES_MAX {
+                    let oldest = self.diagnostics.iter().min_by_key(|(_, sent)| sent.serial);
+                    if let Some(oldest) = oldest.map(|(uri, _)| uri.clone()) {
+                        self.diagnostics.remove(&oldest);
+                    }
+                }
+                let published = PublishedDiagnostics { serial: self.serial, items };
+                self.diagnostics.insert(uri.to_owned(), published);
+            }
+            "experimental/serverStatus" => {
+                let message = text_of(params, "message").unwrap_or("it does not say why");
+                let is_well = text_of(params, "health").is_none_or(|health| health == "ok")
+                    || message.starts_with(HARMLESS_MESSAGE);
+                self.status = Some(RustAnalyzerStatus {
+                    is_quiescent: params.get("quiescent").and_then(Value::as_bool).unwrap_or(true),
+                    complaint: (!is_well).then(|| message.to_owned()),
+                });
+            }
             _ => {}
         }
     }
@@ -123,55 +165,6 @@ impl LanguageServerState {
         let parts: Vec<String> =
             parts.into_iter().flatten().filter(|part| !part.is_empty()).collect();
         Some(parts.join(", "))
-    }
-
-    fn apply_progress(&mut self, params: &Value) {
-        let Some(token) = params.get("token") else { return };
-        let token = token.as_str().map_or_else(|| token.to_string(), str::to_owned);
-        let value = params.get("value").unwrap_or(&Value::Null);
-        match text_of(value, "kind") {
-            Some("begin") if self.work.len() < WORK_MAX => {
-                self.checks_started += u64::from(token.contains(CHECK_TOKEN));
-                let title = text_of(value, "title").unwrap_or_default().to_owned();
-                let work = self.work.entry(token).or_default();
-                *work = AnnouncedWork { title, ..AnnouncedWork::default() };
-                work.update_progress(value);
-            }
-            Some("report") => {
-                if let Some(work) = self.work.get_mut(&token) {
-                    work.update_progress(value);
-                }
-            }
-            Some("end") => {
-                self.work.remove(&token);
-            }
-            Some(_) | None => {}
-        }
-    }
-
-    fn apply_diagnostics(&mut self, params: &Value) {
-        let Some(uri) = text_of(params, "uri") else { return };
-        let items = params.get("diagnostics").and_then(Value::as_array);
-        let items = items.into_iter().flatten().take(DIAGNOSTICS_MAX).cloned().collect();
-        let is_new = !self.diagnostics.contains_key(uri);
-        if is_new && self.diagnostics.len() >= DIAGNOSED_FILES_MAX {
-            let oldest = self.diagnostics.iter().min_by_key(|(_, published)| published.serial);
-            if let Some(oldest) = oldest.map(|(uri, _)| uri.clone()) {
-                self.diagnostics.remove(&oldest);
-            }
-        }
-        let published = PublishedDiagnostics { serial: self.serial, items };
-        self.diagnostics.insert(uri.to_owned(), published);
-    }
-
-    fn apply_status(&mut self, params: &Value) {
-        let is_well = text_of(params, "health").is_none_or(|health| health == "ok");
-        let message = text_of(params, "message").unwrap_or("it does not say why").to_owned();
-        let is_well = is_well || message.starts_with(HARMLESS_MESSAGE);
-        self.status = Some(RustAnalyzerStatus {
-            is_quiescent: params.get("quiescent").and_then(Value::as_bool).unwrap_or(true),
-            complaint: (!is_well).then_some(message),
-        });
     }
 }
 

@@ -1,29 +1,28 @@
 //! The tool `lsp` itself: its input, its declaration, and the steps of one call. It only reads; a
 //! server that requests edits is refused and could not make them.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use haft_contract::{
-    Access, CommandLine, ConfinementReport, Cx, ErrorCode, RequirementSet, ShellRequirement, Tool,
-    ToolError, ToolKind, ToolOutput,
+    Access, CommandLine, Cx, ErrorCode, RequirementSet, ShellRequirement, Tool, ToolError,
+    ToolKind, ToolOutput,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
-use crate::answer_text::{AnswerLines, AnswerReader, hover};
+use crate::answer_text::{AnswerReader, diagnostics, hover, locations, symbols};
 use crate::diagnostics::diagnose;
 use crate::document::{SourceDocument, absolute_path, load_document, project_directory};
 use crate::language::Language;
-use crate::limits::{ANSWERING_MS_MAX, QUERY_CHARS_MAX};
+use crate::limits::{ANSWERING_MS_MAX, QUERY_CHARS_MAX, RESULTS_MAX};
 use crate::options::LspOptions;
-use crate::pool::{LanguageServerPool, LanguageServerRequest};
+use crate::pool::LanguageServerPool;
 use crate::position::{Encoding, column_of_name, line_of};
 use crate::project_files::ProjectFiles;
-use crate::server::{LanguageServer, LspCallError};
+use crate::server::{LanguageServer, LanguageServerStart, LspCallError};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -38,7 +37,7 @@ enum Operation {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct LspInput {
-    /// What to ask.
+    /// The question.
     operation: Operation,
     /// The source file; its name says the language.
     path: String,
@@ -50,34 +49,29 @@ struct LspInput {
     query: Option<String>,
 }
 
-/// A question in the form of the protocol.
+/// A valid question.
 #[derive(Clone, Debug)]
 enum LspQuery {
-    AtPosition { operation: Operation, line: usize, mark: NamePosition },
+    Definitions(NamePosition),
+    References(NamePosition),
+    Hover(NamePosition),
     Diagnostics,
     Outline,
     FindSymbol(String),
 }
 
-/// The position of a name in its line.
+/// The position of a name in a file.
 #[derive(Clone, Debug)]
-enum NamePosition {
+struct NamePosition {
+    line: usize,
+    mark: NameMark,
+}
+
+/// The mark of a name in its line.
+#[derive(Clone, Debug)]
+enum NameMark {
     Column(usize),
     Name(String),
-}
-
-/// The files before a server is asked.
-struct FileSnapshot {
-    document: SourceDocument,
-    project_files: ProjectFiles,
-}
-
-/// A server's answer, before formatting.
-enum LspAnswer {
-    Locations(Value),
-    Hover(Value),
-    Diagnostics(Vec<Value>),
-    Symbols { of_file: bool, answer: Value },
 }
 
 /// Returns the tool.
@@ -133,141 +127,145 @@ fn accesses(input: &LspInput, languages: &[Language], is_unconfined: bool) -> Ve
 
 /// Runs one call.
 async fn run_call(
-    pool: &Arc<LanguageServerPool>,
+    pool: &LanguageServerPool,
     input: LspInput,
     cx: &Cx,
 ) -> Result<ToolOutput, ToolError> {
     let time = Duration::from_millis(cx.timeout_ms());
     let kept = (time / 10).min(Duration::from_millis(ANSWERING_MS_MAX));
     let deadline = Instant::now() + time.saturating_sub(kept);
-    let question = LspQuery::of(&input)?;
-    let language = language_of(&pool.options.languages, &input.path)?.clone();
-    let directory = {
+    let question = LspQuery::parse(&input)?;
+    let language = language_of(&pool.options.languages, &input.path)?;
+    let project = {
         let (path, language) = (input.path.clone(), language.clone());
-        blocking(cx, move |cx| directory_of(cx, &path, &language)).await?
+        blocking(cx, move |cx| {
+            // A missing file is reported before any server is started.
+            load_document(cx, &path)?;
+            let (place, _) = cx.fs().resolve(&path)?;
+            project_directory(cx, &place, &language)
+        })
+        .await?
     };
-    let mut slot = pool.lock_slot(&language, &directory, deadline, cx).await?;
+    let directory = absolute_path(cx, &project);
+    let mut slot = pool.lock_slot(language, &directory, deadline, cx).await?;
     // Scanned only now: while this call waited for the server, another call may have shown it newer
     // files.
-    let snapshot = {
-        let (path, language) = (input.path.clone(), language.clone());
-        blocking(cx, move |cx| FileSnapshot::read_file(cx, &path, &language)).await?
+    let (document, project_files) = {
+        let (path, language) = (input.path, language.clone());
+        blocking(cx, move |cx| {
+            let project_files = ProjectFiles::scan_directory(cx, &project, &language);
+            Ok((load_document(cx, &path)?, project_files))
+        })
+        .await?
     };
-    let request = LanguageServerRequest {
-        language: &language,
+    let start = LanguageServerStart {
+        language,
         directory: &directory,
-        project_files: &snapshot.project_files,
+        project_files: &project_files,
+        is_unconfined: pool.options.is_unconfined,
         deadline,
     };
-    let server = pool.running_server(&mut slot, &request, cx).await?;
-    let outcome = ask_server(server, &snapshot, &question, (&language, cx, deadline)).await;
-    let (answered, note) = match outcome {
+    let server = pool.running_server(&mut slot, &start, cx).await?;
+    let (answer, note) = match ask_server(server, &document, &question, &start, cx).await {
         Ok(answered) => answered,
-        Err(failed) => return Err(slot.record_failure(failed, &language)),
+        Err(failed) => return Err(slot.record_failure(failed, language)),
     };
-    let name = server_name(server);
-    let (encoding, confined) = (server.encoding, server.confined.clone());
+    let (name, encoding, confined) =
+        (server.name.clone(), server.encoding, server.confined.clone());
     slot.record_answer();
     drop(slot);
-    let operation = input.operation;
-    let uri = snapshot.document.uri;
-    let words =
-        blocking(cx, move |cx| Ok(render_answer(cx, encoding, &uri, (operation, answered))))
-            .await?;
-    Ok(output(words, name, note, confined))
+    let mut fields = blocking(cx, move |cx| {
+        let mut reader = AnswerReader::new(cx, encoding);
+        let (name, places) = match &question {
+            LspQuery::Hover(_) => {
+                return Ok(Map::from_iter([("hover".to_owned(), hover(&answer).into())]));
+            }
+            LspQuery::Definitions(_) => ("definitions", locations(&answer)),
+            LspQuery::References(_) => ("references", locations(&answer)),
+            LspQuery::Diagnostics => ("diagnostics", diagnostics(&document.uri, &answer)),
+            LspQuery::Outline => ("symbols", symbols(cx, Some(&document.uri), &answer)),
+            LspQuery::FindSymbol(_) => ("symbols", symbols(cx, None, &answer)),
+        };
+        let lines = places.iter().take(RESULTS_MAX).map(|place| reader.location_line(place));
+        let mut fields = Map::from_iter([(name.to_owned(), lines.collect())]);
+        if places.len() > RESULTS_MAX {
+            fields.insert("more".to_owned(), (places.len() - RESULTS_MAX).into());
+        }
+        Ok(fields)
+    })
+    .await?;
+    fields.insert("server".to_owned(), name.into());
+    if let Some(note) = note {
+        fields.insert("note".to_owned(), note.into());
+    }
+    Ok(ToolOutput { confined: Some(confined), ..ToolOutput::data(Value::Object(fields)) })
 }
 
-fn server_name(server: &LanguageServer) -> String {
-    server.name.clone()
-}
-
-/// Sends the question to a running server.
+/// Sends the question to a running server. Returns its answer, and a note for the reader.
 async fn ask_server(
     server: &mut LanguageServer,
-    snapshot: &FileSnapshot,
+    document: &SourceDocument,
     question: &LspQuery,
-    (language, cx, deadline): (&Language, &Cx, Instant),
-) -> Result<(LspAnswer, Option<String>), LspCallError> {
-    let document = &snapshot.document;
+    start: &LanguageServerStart<'_>,
+    cx: &Cx,
+) -> Result<(Value, Option<String>), LspCallError> {
+    let deadline = start.deadline;
     // An invalid input is refused before waiting.
     let params = question.params(server, document).map_err(LspCallError::Call)?;
-    let id = language.id_of(extension_of(&document.display).unwrap_or_default());
+    let id = start.language.id_of(extension_of(&document.display).unwrap_or_default());
     let serial = server.state().borrow().serial;
-    let novelty =
-        server.sync_files(document, id, snapshot.project_files.clone(), cx.root()).await?;
+    let files = start.project_files.clone();
+    let novelty = server.sync_files(document, id, files, cx.root()).await?;
     let note = server.wait_until_ready(deadline).await?;
-    let method = match question {
+    let (method, capability) = match question {
         LspQuery::Diagnostics => {
             let found = diagnose(server, document, (novelty, serial), deadline).await?;
             // Such a server may have changed its complaint about the project since.
             let note = note.filter(|_| !server.checks_projects());
             let note =
                 note.into_iter().chain(found.note).reduce(|one, other| format!("{one}; {other}"));
-            return Ok((LspAnswer::Diagnostics(found.items), note));
+            return Ok((Value::Array(found.items), note));
         }
-        LspQuery::AtPosition { operation, .. } => position_method(*operation),
+        LspQuery::Definitions(_) => ("textDocument/definition", "definitionProvider"),
+        LspQuery::References(_) => ("textDocument/references", "referencesProvider"),
+        LspQuery::Hover(_) => ("textDocument/hover", "hoverProvider"),
         LspQuery::Outline => ("textDocument/documentSymbol", "documentSymbolProvider"),
         LspQuery::FindSymbol(_) => ("workspace/symbol", "workspaceSymbolProvider"),
     };
-    if !server.has_capability(method.1) {
-        let message = format!("{} does not answer {}: work with grep", server.name, method.0);
+    if !server.has_capability(capability) {
+        let message = format!("{} does not answer {method}: work with grep", server.name);
         return Err(LspCallError::Call(ToolError::new(ErrorCode::Unavailable, message)));
     }
-    let answer = server.request(method.0, &params, deadline).await?;
-    let answered = match question {
-        LspQuery::AtPosition { operation: Operation::Hover, .. } => LspAnswer::Hover(answer),
-        LspQuery::AtPosition { .. } | LspQuery::Diagnostics => LspAnswer::Locations(answer),
-        LspQuery::Outline => LspAnswer::Symbols { of_file: true, answer },
-        LspQuery::FindSymbol(_) => LspAnswer::Symbols { of_file: false, answer },
-    };
-    Ok((answered, note))
-}
-
-/// Returns the method for a position, and the server capability that it needs.
-fn position_method(operation: Operation) -> (&'static str, &'static str) {
-    match operation {
-        Operation::References => ("textDocument/references", "referencesProvider"),
-        Operation::Hover => ("textDocument/hover", "hoverProvider"),
-        Operation::Definitions | Operation::Diagnostics | Operation::Symbols => {
-            ("textDocument/definition", "definitionProvider")
-        }
-    }
+    Ok((server.request(method, &params, deadline).await?, note))
 }
 
 impl LspQuery {
-    fn of(input: &LspInput) -> Result<Self, ToolError> {
+    fn parse(input: &LspInput) -> Result<Self, ToolError> {
         let query = input.query.clone().filter(|query| !query.is_empty());
         if query.as_ref().is_some_and(|query| query.chars().count() > QUERY_CHARS_MAX) {
             return Err(invalid_input(format!("query has more than {QUERY_CHARS_MAX} characters")));
         }
-        let operation = input.operation;
-        match operation {
-            Operation::Diagnostics => Ok(Self::Diagnostics),
-            Operation::Symbols => Ok(query.map_or(Self::Outline, Self::FindSymbol)),
-            Operation::Definitions | Operation::References | Operation::Hover => {
-                let line = input.line.filter(|line| *line > 0).ok_or_else(|| {
-                    invalid_input(
-                        "expected line, from 1: the line that contains the name".to_owned(),
-                    )
-                })?;
-                let mark = match (input.column, query) {
-                    (Some(column), _) if column > 0 => NamePosition::Column(column),
-                    (None, Some(name)) => NamePosition::Name(name),
-                    (Some(_), _) => {
-                        return Err(invalid_input(
-                            "column: expected 1 or more, found 0".to_owned(),
-                        ));
-                    }
-                    (None, None) => {
-                        return Err(invalid_input(
-                            "expected query, the name in that line, or column, its first character from 1"
-                                .to_owned(),
-                        ));
-                    }
-                };
-                Ok(Self::AtPosition { operation, line, mark })
+        let at_position: fn(NamePosition) -> Self = match input.operation {
+            Operation::Diagnostics => return Ok(Self::Diagnostics),
+            Operation::Symbols => return Ok(query.map_or(Self::Outline, Self::FindSymbol)),
+            Operation::Definitions => Self::Definitions,
+            Operation::References => Self::References,
+            Operation::Hover => Self::Hover,
+        };
+        let line = input.line.filter(|line| *line > 0).ok_or_else(|| {
+            invalid_input("expected line, from 1: the line that contains the name")
+        })?;
+        let mark = match (input.column, query) {
+            (Some(column), _) if column > 0 => NameMark::Column(column),
+            (None, Some(name)) => NameMark::Name(name),
+            (Some(_), _) => return Err(invalid_input("column: expected 1 or more, found 0")),
+            (None, None) => {
+                return Err(invalid_input(
+                    "expected query, the name in that line, or column, its first character from 1",
+                ));
             }
-        }
+        };
+        Ok(at_position(NamePosition { line, mark }))
     }
 
     fn params(
@@ -276,73 +274,53 @@ impl LspQuery {
         document: &SourceDocument,
     ) -> Result<Value, ToolError> {
         let text_document = json!({ "uri": document.uri });
-        match self {
-            Self::Diagnostics | Self::Outline => Ok(json!({ "textDocument": text_document })),
-            Self::FindSymbol(query) => Ok(json!({ "query": query })),
-            Self::AtPosition { operation, line, mark } => {
-                let (line, units) = position(document, *line, mark, server.encoding)?;
-                let mut params = json!({
-                    "textDocument": text_document,
-                    "position": { "line": line, "character": units },
-                });
-                if *operation == Operation::References
-                    && let Some(fields) = params.as_object_mut()
-                {
-                    fields.insert("context".to_owned(), json!({ "includeDeclaration": true }));
-                }
-                Ok(params)
+        Ok(match self {
+            Self::Diagnostics | Self::Outline => json!({ "textDocument": text_document }),
+            Self::FindSymbol(query) => json!({ "query": query }),
+            Self::Definitions(name) | Self::Hover(name) => json!({
+                "textDocument": text_document,
+                "position": name.protocol_position(document, server.encoding)?,
+            }),
+            Self::References(name) => json!({
+                "textDocument": text_document,
+                "position": name.protocol_position(document, server.encoding)?,
+                "context": { "includeDeclaration": true },
+            }),
+        })
+    }
+}
+
+impl NamePosition {
+    /// Returns the position in the server's units.
+    fn protocol_position(
+        &self,
+        document: &SourceDocument,
+        encoding: Encoding,
+    ) -> Result<Value, ToolError> {
+        let (line, path) = (self.line, &document.display);
+        let Some(text) = line_of(&document.text, line - 1) else {
+            let lines = document.text.lines().count();
+            return Err(invalid_input(format!(
+                "line: {path} has {lines} lines, and there is no line {line}"
+            )));
+        };
+        let length = text.chars().count();
+        let column = match &self.mark {
+            NameMark::Column(column) if *column <= length + 1 => *column,
+            NameMark::Column(column) => {
+                return Err(invalid_input(format!(
+                    "column: line {line} of {path} has {length} characters, found {column}"
+                )));
             }
-        }
+            NameMark::Name(name) => column_of_name(text, name).ok_or_else(|| {
+                invalid_input(format!(
+                    "query: {name:?} is not a name in line {line} of {path}: {:?}",
+                    text.trim()
+                ))
+            })?,
+        };
+        Ok(json!({ "line": line - 1, "character": encoding.units_before(text, column) }))
     }
-}
-
-/// Returns a position in the server's units.
-fn position(
-    document: &SourceDocument,
-    line: usize,
-    mark: &NamePosition,
-    encoding: Encoding,
-) -> Result<(usize, usize), ToolError> {
-    let path = &document.display;
-    let Some(text) = line_of(&document.text, line - 1) else {
-        let lines = document.text.lines().count();
-        return Err(invalid_input(format!(
-            "line: {path} has {lines} lines, and there is no line {line}"
-        )));
-    };
-    let length = text.chars().count();
-    let column = match mark {
-        NamePosition::Column(column) if *column <= length + 1 => *column,
-        NamePosition::Column(column) => {
-            let message =
-                format!("column: line {line} of {path} has {length} characters, found {column}");
-            return Err(invalid_input(message));
-        }
-        NamePosition::Name(name) => column_of_name(text, name).ok_or_else(|| {
-            invalid_input(format!(
-                "query: {name:?} is not a name in line {line} of {path}: {:?}",
-                text.trim()
-            ))
-        })?,
-    };
-    Ok((line - 1, encoding.units_before(text, column)))
-}
-
-impl FileSnapshot {
-    fn read_file(cx: &Cx, path: &str, language: &Language) -> Result<Self, ToolError> {
-        let (place, _) = cx.fs().resolve(path)?;
-        let project = project_directory(cx, &place, language)?;
-        let watched = ProjectFiles::scan_directory(cx, &project, language);
-        Ok(Self { document: load_document(cx, path)?, project_files: watched })
-    }
-}
-
-fn directory_of(cx: &Cx, path: &str, language: &Language) -> Result<PathBuf, ToolError> {
-    // A missing file is reported before any server is started.
-    load_document(cx, path)?;
-    let (place, _) = cx.fs().resolve(path)?;
-    let project = project_directory(cx, &place, language)?;
-    Ok(absolute_path(cx, &project))
 }
 
 fn language_of<'l>(languages: &'l [Language], path: &str) -> Result<&'l Language, ToolError> {
@@ -363,52 +341,6 @@ fn extension_of(path: &str) -> Option<&str> {
     name.rsplit_once('.').map(|(_, extension)| extension)
 }
 
-/// Returns the answer as text, under the name of the operation.
-fn render_answer(
-    cx: &Cx,
-    encoding: Encoding,
-    uri: &str,
-    answered: (Operation, LspAnswer),
-) -> Value {
-    let mut reader = AnswerReader::new(cx, encoding);
-    let (operation, answered) = answered;
-    let listed: AnswerLines = match answered {
-        LspAnswer::Hover(answer) => return json!({ "hover": hover(&answer) }),
-        LspAnswer::Locations(answer) => reader.locations(&answer),
-        LspAnswer::Diagnostics(items) => reader.diagnostics(uri, &items),
-        LspAnswer::Symbols { of_file, answer } => reader.symbols(of_file.then_some(uri), &answer),
-    };
-    let name = match operation {
-        Operation::Definitions => "definitions",
-        Operation::References => "references",
-        Operation::Hover => "hover",
-        Operation::Diagnostics => "diagnostics",
-        Operation::Symbols => "symbols",
-    };
-    let mut words = json!({ name: listed.lines });
-    if listed.more > 0
-        && let Some(fields) = words.as_object_mut()
-    {
-        fields.insert("more".to_owned(), listed.more.into());
-    }
-    words
-}
-
-fn output(
-    mut words: Value,
-    server: String,
-    note: Option<String>,
-    confined: ConfinementReport,
-) -> ToolOutput {
-    if let Some(fields) = words.as_object_mut() {
-        fields.insert("server".to_owned(), server.into());
-        if let Some(note) = note {
-            fields.insert("note".to_owned(), note.into());
-        }
-    }
-    ToolOutput { confined: Some(confined), ..ToolOutput::data(words) }
-}
-
 /// Runs blocking work on a separate thread.
 async fn blocking<T: Send + 'static>(
     cx: &Cx,
@@ -424,7 +356,7 @@ async fn blocking<T: Send + 'static>(
     }
 }
 
-fn invalid_input(message: String) -> ToolError {
+fn invalid_input(message: impl Into<String>) -> ToolError {
     ToolError::new(ErrorCode::InvalidInput, message)
 }
 
