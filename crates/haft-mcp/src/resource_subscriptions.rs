@@ -1,20 +1,20 @@
-//! The resources that one client wants to hear the changes of.
+//! The resources of which one client is told the changes.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::OnceLock;
 
 use rmcp::model::ResourceUpdatedNotificationParam;
 use rmcp::{ErrorData, Peer, RoleServer};
 use tokio::sync::broadcast::{Receiver, error::RecvError};
+use tokio::sync::watch;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::limits::SUBSCRIPTIONS_MAX;
 
-/// What an older client has subscribed to. Who listens in the newer era says so once, with all of it.
+/// The subscriptions of an older client. A newer client names all of them once, when it begins to listen.
 #[derive(Default)]
 pub(crate) struct ResourceSubscriptions {
-    // Written by requests of the client, read with each change; the lock is held for a look-up.
-    uris: Arc<Mutex<BTreeSet<String>>>,
+    uris: watch::Sender<BTreeSet<String>>,
     /// Passes changes on from the first subscription to the end of the connection.
     forwarding_task: OnceLock<AbortOnDropHandle<()>>,
 }
@@ -27,19 +27,22 @@ impl ResourceSubscriptions {
         peer: Peer<RoleServer>,
         changes: Receiver<String>,
     ) -> Result<(), ErrorData> {
-        let mut uris = lock(&self.uris);
-        if uris.len() >= SUBSCRIPTIONS_MAX && !uris.contains(&uri) {
+        let mut is_full = false;
+        self.uris.send_if_modified(|uris| {
+            is_full = uris.len() >= SUBSCRIPTIONS_MAX && !uris.contains(&uri);
+            !is_full && uris.insert(uri)
+        });
+        if is_full {
             let message =
                 format!("{SUBSCRIPTIONS_MAX} resources are subscribed to, which is the limit");
             return Err(ErrorData::invalid_params(message, None));
         }
-        uris.insert(uri);
-        let subscribed = Arc::clone(&self.uris);
+        let subscribed = self.uris.subscribe();
         self.forwarding_task.get_or_init(|| {
             AbortOnDropHandle::new(tokio::spawn(async move {
                 let mut changes = changes;
                 while let Some(uri) = next_change(&mut changes).await {
-                    if !lock(&subscribed).contains(&uri) {
+                    if !subscribed.borrow().contains(&uri) {
                         continue;
                     }
                     let update = ResourceUpdatedNotificationParam::new(uri);
@@ -54,7 +57,7 @@ impl ResourceSubscriptions {
 
     /// Lets the client hear no more of a resource.
     pub(crate) fn remove(&self, uri: &str) {
-        lock(&self.uris).remove(uri);
+        self.uris.send_if_modified(|uris| uris.remove(uri));
     }
 }
 
@@ -63,7 +66,7 @@ pub(crate) async fn next_change(changes: &mut Receiver<String>) -> Option<String
     loop {
         match changes.recv().await {
             Ok(uri) => return Some(uri),
-            // Whoever reads slowly misses some; the next change of the same resource is told.
+            // A slow reader misses some changes; it is told the next change of the same resource.
             Err(RecvError::Lagged(_)) => {}
             Err(RecvError::Closed) => return None,
         }
@@ -79,8 +82,4 @@ pub(crate) async fn next_change_or_pending(changes: &mut Option<Receiver<String>
     }
     *changes = None;
     std::future::pending().await
-}
-
-fn lock(uris: &Mutex<BTreeSet<String>>) -> MutexGuard<'_, BTreeSet<String>> {
-    uris.lock().unwrap_or_else(PoisonError::into_inner)
 }
