@@ -1,6 +1,6 @@
-//! A question of the pipeline as a form for a person behind an MCP client, and what the form said when it came back. What
-//! a model wrote is quoted so that it can look like nothing but itself: no line ends, no letters that hide or turn others
-//! around. Nothing that comes back allows a call but a decision that the form offered.
+//! A question of the pipeline as a form for a person behind an MCP client, and the meaning of the returned form. Text of a
+//! model is quoted so that it cannot imitate the form: without line ends, and without characters that hide or reorder
+//! others. Only a decision that the form offered allows a call.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -26,7 +26,6 @@ pub(crate) enum EnumTitleStyle {
     EnumNames,
 }
 
-/// What came back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ApprovalFormAnswer {
     pub(crate) answer: AskAnswer,
@@ -34,54 +33,33 @@ pub(crate) struct ApprovalFormAnswer {
     pub(crate) note: Option<String>,
 }
 
-/// What a person may choose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum ApprovalFormDecision {
-    Once,
-    AlwaysSession,
-    AlwaysProject,
-    Reject,
+struct ApprovalFormDecision {
+    value: &'static str,
+    title: &'static str,
+    answer: AskAnswer,
 }
 
+const ONCE: ApprovalFormDecision =
+    ApprovalFormDecision { value: "once", title: "Allow once", answer: AskAnswer::AllowOnce };
+const REJECT: ApprovalFormDecision =
+    ApprovalFormDecision { value: "reject", title: "Reject", answer: AskAnswer::Reject };
 const ALL_DECISIONS: &[ApprovalFormDecision] = &[
-    ApprovalFormDecision::Once,
-    ApprovalFormDecision::AlwaysSession,
-    ApprovalFormDecision::AlwaysProject,
-    ApprovalFormDecision::Reject,
+    ONCE,
+    ApprovalFormDecision {
+        value: "always_session",
+        title: "Always for this session",
+        answer: AskAnswer::AllowForSession,
+    },
+    ApprovalFormDecision {
+        value: "always_project",
+        title: "Always for this project",
+        answer: AskAnswer::AllowForProject,
+    },
+    REJECT,
 ];
-const THIS_CALL_ONLY: &[ApprovalFormDecision] =
-    &[ApprovalFormDecision::Once, ApprovalFormDecision::Reject];
+const THIS_CALL_ONLY: &[ApprovalFormDecision] = &[ONCE, REJECT];
 
-impl ApprovalFormDecision {
-    fn value(self) -> &'static str {
-        match self {
-            Self::Once => "once",
-            Self::AlwaysSession => "always_session",
-            Self::AlwaysProject => "always_project",
-            Self::Reject => "reject",
-        }
-    }
-
-    fn title(self) -> &'static str {
-        match self {
-            Self::Once => "Allow once",
-            Self::AlwaysSession => "Always for this session",
-            Self::AlwaysProject => "Always for this project",
-            Self::Reject => "Reject",
-        }
-    }
-
-    fn answer(self) -> AskAnswer {
-        match self {
-            Self::Once => AskAnswer::AllowOnce,
-            Self::AlwaysSession => AskAnswer::AllowForSession,
-            Self::AlwaysProject => AskAnswer::AllowForProject,
-            Self::Reject => AskAnswer::Reject,
-        }
-    }
-}
-
-/// Returns the form that puts the question.
 pub(crate) fn form(ask: &Ask, titles: EnumTitleStyle) -> ElicitRequestParams {
     let decision = PrimitiveSchemaDefinition::Enum(choices(offered_decisions(ask), titles));
     let schema = ElicitationSchema::new(BTreeMap::from([(DECISION.to_owned(), decision)]))
@@ -97,15 +75,16 @@ pub(crate) fn form(ask: &Ask, titles: EnumTitleStyle) -> ElicitRequestParams {
 pub(crate) fn parse_answer(result: &ElicitResult, ask: &Ask) -> ApprovalFormAnswer {
     let chosen = || {
         let value = result.content.as_ref()?.get(DECISION)?.as_str()?;
-        offered_decisions(ask).iter().find(|decision| decision.value() == value)
+        offered_decisions(ask).iter().find(|decision| decision.value == value)
     };
     match &result.action {
         ElicitationAction::Accept => match chosen() {
-            Some(decision) => ApprovalFormAnswer { answer: decision.answer(), note: None },
-            None => rejected_by_client(&format!(
-                "gave none of the offered answers ({})",
-                decision_values(ask)
-            )),
+            Some(decision) => ApprovalFormAnswer { answer: decision.answer, note: None },
+            None => {
+                let offered = offered_decisions(ask).iter().map(|decision| decision.value);
+                let offered = offered.collect::<Vec<_>>().join(", ");
+                rejected_by_client(&format!("gave none of the offered answers ({offered})"))
+            }
         },
         ElicitationAction::Decline => ApprovalFormAnswer { answer: AskAnswer::Reject, note: None },
         ElicitationAction::Cancel => rejected_by_client("closed the question without an answer"),
@@ -127,23 +106,17 @@ fn offered_decisions(ask: &Ask) -> &'static [ApprovalFormDecision] {
     if shown_whole { ALL_DECISIONS } else { THIS_CALL_ONLY }
 }
 
-fn decision_values(ask: &Ask) -> String {
-    offered_decisions(ask).iter().map(|decision| decision.value()).collect::<Vec<_>>().join(", ")
-}
-
 fn choices(offered: &[ApprovalFormDecision], titles: EnumTitleStyle) -> EnumSchema {
     match titles {
         EnumTitleStyle::OneOf => {
-            let choice = |one: &ApprovalFormDecision| ConstTitle::new(one.value(), one.title());
+            let choice = |one: &ApprovalFormDecision| ConstTitle::new(one.value, one.title);
             let choices = TitledSingleSelectEnumSchema::new(offered.iter().map(choice).collect());
             EnumSchema::Single(SingleSelectEnumSchema::Titled(choices))
         }
         EnumTitleStyle::EnumNames => {
-            let texts = |text: fn(ApprovalFormDecision) -> &'static str| {
-                offered.iter().map(|one| text(*one).to_owned()).collect()
-            };
-            let mut choices = LegacyEnumSchema::new(texts(ApprovalFormDecision::value));
-            choices.enum_names = Some(texts(ApprovalFormDecision::title));
+            let values = offered.iter().map(|one| one.value.to_owned()).collect();
+            let mut choices = LegacyEnumSchema::new(values);
+            choices.enum_names = Some(offered.iter().map(|one| one.title.to_owned()).collect());
             EnumSchema::Legacy(choices)
         }
     }
@@ -154,7 +127,7 @@ fn message(ask: &Ask) -> String {
     let mut text = format!("May {} run?\n\nInput: {}", ask.tool.as_str(), escaped(&ask.input));
     append_list(&mut text, "It would touch", &ask.accesses);
     append_list(&mut text, "You are asked because", &ask.reasons);
-    if offered_decisions(ask).contains(&ApprovalFormDecision::AlwaysSession) {
+    if offered_decisions(ask) == ALL_DECISIONS {
         let rules: Vec<String> = ask.always_rules.iter().map(ToString::to_string).collect();
         append_list(&mut text, "\"Always\" adds the permission rules", &rules);
     }
@@ -174,7 +147,7 @@ fn append_list(text: &mut String, heading: &str, lines: &[String]) {
     }
 }
 
-/// One line of what somebody else wrote.
+/// Returns one line of foreign text, escaped and cut.
 fn bounded_line(line: &str) -> String {
     let escaped = escaped(line);
     let Some((end, _)) = escaped.char_indices().nth(QUESTION_LINE_CHARS_MAX) else {
@@ -184,41 +157,38 @@ fn bounded_line(line: &str) -> String {
     format!("{} … and {rest} more characters", escaped.split_at(end).0)
 }
 
-/// Returns a text on one line in which every letter that does not plainly show itself is spelled out.
+/// Returns a text on one line, in which each letter that is not plainly visible is escaped: control characters, line and
+/// paragraph separators, direction marks, and letters without width.
 pub(crate) fn escaped(text: &str) -> String {
-    text.chars().fold(String::with_capacity(text.len()), |mut safe, letter| {
-        if is_plain(letter) {
-            safe.push(letter);
-        } else {
+    let mut safe = String::with_capacity(text.len());
+    for letter in text.chars() {
+        let is_hidden = letter.is_control()
+            || matches!(
+                letter,
+                '\u{ad}'
+                    | '\u{34f}'
+                    | '\u{61c}'
+                    | '\u{115f}'
+                    | '\u{1160}'
+                    | '\u{17b4}'
+                    | '\u{17b5}'
+                    | '\u{180e}'
+                    | '\u{200b}'..='\u{200f}'
+                    | '\u{2028}'..='\u{202e}'
+                    | '\u{2060}'..='\u{206f}'
+                    | '\u{3164}'
+                    | '\u{feff}'
+                    | '\u{ffa0}'
+                    | '\u{fff9}'..='\u{fffb}'
+                    | '\u{e0000}'..='\u{e007f}'
+            );
+        if is_hidden {
             safe.extend(letter.escape_unicode());
+        } else {
+            safe.push(letter);
         }
-        safe
-    })
-}
-
-/// Whether a letter shows itself and leaves the others where they are. Those that do not: control characters, line and
-/// paragraph separators, marks of direction, and those without width.
-fn is_plain(letter: char) -> bool {
-    !letter.is_control()
-        && !matches!(
-            letter,
-            '\u{ad}'
-                | '\u{34f}'
-                | '\u{61c}'
-                | '\u{115f}'
-                | '\u{1160}'
-                | '\u{17b4}'
-                | '\u{17b5}'
-                | '\u{180e}'
-                | '\u{200b}'..='\u{200f}'
-                | '\u{2028}'..='\u{202e}'
-                | '\u{2060}'..='\u{206f}'
-                | '\u{3164}'
-                | '\u{feff}'
-                | '\u{ffa0}'
-                | '\u{fff9}'..='\u{fffb}'
-                | '\u{e0000}'..='\u{e007f}'
-        )
+    }
+    safe
 }
 
 #[cfg(test)]
