@@ -1,19 +1,23 @@
-//! Whether and how the client of one request can be asked, and the way of a question from the pipeline to whoever serves
-//! that request. Two eras, two ways: older clients take requests of the server while their own waits; newer ones take
-//! the question as the answer to their request, and repeat the request with what was said.
+//! Whether and how the client of one request can be asked, and the path of a question from the pipeline to the handler of
+//! that request. Clients of the older era take requests of the server while their own request waits. Clients of the newer
+//! era take the question as the answer to their request, and repeat the request with the person's answer.
 
 use std::sync::{Arc, OnceLock};
 
 use haft::{Ask, AskAnswer, Asker, Elicitation, ElicitationReply};
-use haft_contract::{BoxFuture, ClientRequestMethod};
+use haft_contract::{
+    BoxFuture, ClientRequest, ClientRequestMethod, ClientRequester, ErrorCode, ToolError,
+};
 use rmcp::RoleServer;
 use rmcp::model::ProtocolVersion;
 use rmcp::service::RequestContext;
+use serde_json::Value;
 use tokio::sync::mpsc;
 
 use crate::approval_form::EnumTitleStyle;
-use crate::client_requester::McpClientRequester;
-use crate::client_requests::DeclaredClientCapabilities;
+use crate::client_requests::{
+    DeclaredClientCapabilities, capability_name, client_request_error, input_requests,
+};
 use crate::pending_ask::{PendingClientAsk, send_and_wait};
 use crate::request_state::CallBinding;
 
@@ -23,7 +27,6 @@ pub(crate) struct AskSupport {
     capabilities: DeclaredClientCapabilities,
 }
 
-/// How a client can be asked.
 pub(crate) enum AskMethod {
     /// Not at all: it takes nothing.
     Unsupported,
@@ -62,10 +65,11 @@ impl AskSupport {
         let (questions, asked) = mpsc::channel(1);
         let asker: Option<Arc<dyn Asker>> = match &self.method {
             AskMethod::ServerRequest(_) if self.capabilities.forms => {
-                Some(Arc::new(SequentialFormAsker(questions.clone())))
+                Some(Arc::new(FormAsker { asks: questions.clone(), asks_one_at_a_time: true }))
             }
             AskMethod::InputRequired(_) if self.capabilities.forms => {
-                Some(Arc::new(ConcurrentFormAsker(questions.clone())))
+                // The client may need the answer to one of its requests before it answers the question of another.
+                Some(Arc::new(FormAsker { asks: questions.clone(), asks_one_at_a_time: false }))
             }
             AskMethod::Unsupported | AskMethod::ServerRequest(_) | AskMethod::InputRequired(_) => {
                 None
@@ -90,53 +94,69 @@ impl AskSupport {
 pub(crate) struct AskChannel {
     /// Asks the person, if the client shows forms.
     pub(crate) asker: Option<Arc<dyn Asker>>,
-    /// Asks the client itself.
-    pub(crate) client: Arc<McpClientRequester>,
-    /// Where questions come out.
+    pub(crate) client: Arc<dyn ClientRequester>,
     pub(crate) pending_asks: mpsc::Receiver<PendingClientAsk>,
-    /// What the call asked for that the client does not take.
+    /// The capability that the call needed and the client does not declare.
     pub(crate) missing_capability: Arc<OnceLock<ClientRequestMethod>>,
 }
 
-/// Asks a client that is told one question after the other.
-struct SequentialFormAsker(mpsc::Sender<PendingClientAsk>);
-
-/// Asks a client that may need the answer to one of its requests before it answers the question of another.
-struct ConcurrentFormAsker(mpsc::Sender<PendingClientAsk>);
-
-impl Asker for SequentialFormAsker {
-    fn ask(&self, ask: Ask) -> BoxFuture<'_, AskAnswer> {
-        Box::pin(ask_approval(&self.0, ask))
-    }
-
-    fn elicit(&self, inquiry: Elicitation) -> BoxFuture<'_, ElicitationReply> {
-        Box::pin(ask_questions(&self.0, inquiry))
-    }
+struct FormAsker {
+    asks: mpsc::Sender<PendingClientAsk>,
+    asks_one_at_a_time: bool,
 }
 
-impl Asker for ConcurrentFormAsker {
+impl Asker for FormAsker {
     fn ask(&self, ask: Ask) -> BoxFuture<'_, AskAnswer> {
-        Box::pin(ask_approval(&self.0, ask))
+        Box::pin(async {
+            let answer = send_and_wait(&self.asks, ask, PendingClientAsk::Approval).await;
+            answer.unwrap_or(AskAnswer::Unanswered)
+        })
     }
 
     fn elicit(&self, inquiry: Elicitation) -> BoxFuture<'_, ElicitationReply> {
-        Box::pin(ask_questions(&self.0, inquiry))
+        Box::pin(async {
+            let reply = send_and_wait(&self.asks, inquiry, PendingClientAsk::Questions).await;
+            reply.unwrap_or(ElicitationReply::Unanswered)
+        })
     }
 
     fn asks_one_at_a_time(&self) -> bool {
-        false
+        self.asks_one_at_a_time
     }
 }
 
-async fn ask_approval(questions: &mpsc::Sender<PendingClientAsk>, ask: Ask) -> AskAnswer {
-    send_and_wait(questions, ask, PendingClientAsk::Approval).await.unwrap_or(AskAnswer::Unanswered)
+/// The client of one request, as the tool that it calls sees it.
+struct McpClientRequester {
+    capabilities: DeclaredClientCapabilities,
+    ask_sender: mpsc::Sender<PendingClientAsk>,
+    /// The capability that the tool needed and the client does not declare.
+    missing_capability: Arc<OnceLock<ClientRequestMethod>>,
 }
 
-async fn ask_questions(
-    questions: &mpsc::Sender<PendingClientAsk>,
-    inquiry: Elicitation,
-) -> ElicitationReply {
-    send_and_wait(questions, inquiry, PendingClientAsk::Questions)
-        .await
-        .unwrap_or(ElicitationReply::Unanswered)
+impl ClientRequester for McpClientRequester {
+    fn supports(&self, method: ClientRequestMethod) -> bool {
+        self.capabilities.is_declared(method)
+    }
+
+    fn request(
+        &self,
+        requests: Vec<ClientRequest>,
+    ) -> BoxFuture<'_, Result<Vec<Value>, ToolError>> {
+        Box::pin(async move {
+            if let Some(missing) =
+                requests.iter().find(|one| !self.capabilities.is_declared(one.method))
+            {
+                let _ = self.missing_capability.set(missing.method);
+                let message = format!(
+                    "the client does not declare {}, which this tool needs",
+                    capability_name(missing.method)
+                );
+                return Err(ToolError::new(ErrorCode::Unavailable, message));
+            }
+            input_requests(&requests).map_err(|what| client_request_error(&what))?;
+            let answered =
+                send_and_wait(&self.ask_sender, requests, PendingClientAsk::Requests).await;
+            answered.unwrap_or_else(|| Err(client_request_error("is not there any more")))
+        })
+    }
 }

@@ -1,5 +1,5 @@
-//! How many requests of one connection are worked on, and when none is left. The SDK starts every request at once;
-//! here most of them wait for their turn.
+//! Limits how many requests of one connection run at the same time, and waits for the last one. The SDK starts every
+//! request at once; this makes the others wait.
 
 use std::sync::Arc;
 
@@ -13,38 +13,44 @@ use crate::limits::{CALLS_IN_FLIGHT_MAX, CALLS_WAITING_MAX};
 /// Those that run and those that wait.
 const ADMITTED_MAX: u32 = CALLS_IN_FLIGHT_MAX + CALLS_WAITING_MAX;
 
-/// Counts the requests of a connection. Cloning is cheap; all clones count together.
-#[derive(Clone)]
 pub(crate) struct CallLimiter {
     admitted: Arc<Semaphore>,
     running: Arc<Semaphore>,
 }
 
-/// The leave to work on a request; it ends when this is dropped.
-pub(crate) struct CallPermit {
-    _running: OwnedSemaphorePermit,
-    _admitted: OwnedSemaphorePermit,
-}
+/// The permit to work on a request; it ends when this is dropped. It holds a permit to run and one to be admitted.
+pub(crate) type CallPermit = [OwnedSemaphorePermit; 2];
 
 impl CallLimiter {
     pub(crate) fn new() -> Self {
         Self { admitted: semaphore(ADMITTED_MAX), running: semaphore(CALLS_IN_FLIGHT_MAX) }
     }
 
-    /// Waits for a turn.
     pub(crate) async fn acquire_permit(
         &self,
         cancellation: &CancellationToken,
     ) -> Result<CallPermit, ErrorData> {
+        let error = |message: String| ErrorData::new(ErrorCode::INTERNAL_ERROR, message, None);
+        let busy = || {
+            error(format!(
+                "{CALLS_WAITING_MAX} calls are waiting for {CALLS_IN_FLIGHT_MAX} others to end: wait for \
+                 answers before sending more"
+            ))
+        };
         let admitted = Arc::clone(&self.admitted).try_acquire_owned().map_err(|err| match err {
             TryAcquireError::NoPermits => busy(),
-            TryAcquireError::Closed => ended(),
+            TryAcquireError::Closed => {
+                error("the connection is at its end: nothing was executed".to_owned())
+            }
         })?;
         let running = tokio::select! {
             running = Arc::clone(&self.running).acquire_owned() => running.map_err(|_| busy())?,
-            () = cancellation.cancelled() => return Err(cancelled()),
+            // A client that cancelled gets no answer; a client whose connection ends may get this.
+            () = cancellation.cancelled() => {
+                return Err(error("the call was cancelled before it began".to_owned()));
+            }
         };
-        Ok(CallPermit { _running: running, _admitted: admitted })
+        Ok([running, admitted])
     }
 
     /// Returns whether a request is worked on or waits.
@@ -63,27 +69,6 @@ impl CallLimiter {
 
 fn semaphore(permits: u32) -> Arc<Semaphore> {
     Arc::new(Semaphore::new(usize::try_from(permits).unwrap_or(Semaphore::MAX_PERMITS)))
-}
-
-fn busy() -> ErrorData {
-    let message = format!(
-        "{CALLS_WAITING_MAX} calls are waiting for {CALLS_IN_FLIGHT_MAX} others to end: wait for \
-         answers before sending more"
-    );
-    ErrorData::new(ErrorCode::INTERNAL_ERROR, message, None)
-}
-
-fn ended() -> ErrorData {
-    ErrorData::new(
-        ErrorCode::INTERNAL_ERROR,
-        "the connection is at its end: nothing was executed",
-        None,
-    )
-}
-
-/// A client that cancelled gets no answer; one whose connection ends may get this.
-fn cancelled() -> ErrorData {
-    ErrorData::new(ErrorCode::INTERNAL_ERROR, "the call was cancelled before it began", None)
 }
 
 #[cfg(test)]

@@ -22,7 +22,20 @@ pub(crate) fn call_result(
             let texts = std::iter::once(error_text.clone()).chain(advice);
             CallToolResult::error(texts.map(ContentBlock::text).collect())
         }
-        Envelope::Output { data, metadata } if promised => structured(data, metadata, envelope),
+        Envelope::Output { metadata, .. } if promised && metadata.truncated => {
+            // A success without the promised structure is an error of haft to a client that checks.
+            let text = format!(
+                "the call succeeded, but its answer is too long to be given in the form that the \
+                 tool's output schema promises\n{}",
+                envelope.text()
+            );
+            CallToolResult::error(vec![ContentBlock::text(text)])
+        }
+        Envelope::Output { data, .. } if promised => {
+            let mut result = CallToolResult::success(vec![ContentBlock::text(data.to_string())]);
+            result.structured_content = Some(data.clone());
+            result
+        }
         Envelope::Output { data, metadata } => {
             let parts = metadata.content.then(|| ContentPart::of_data(data)).flatten();
             CallToolResult::success(match parts {
@@ -35,22 +48,7 @@ pub(crate) fn call_result(
     result.with_meta(Some(meta(envelope.metadata())))
 }
 
-fn structured(data: &Value, metadata: &EnvelopeMetadata, envelope: &Envelope) -> CallToolResult {
-    if metadata.truncated {
-        // A success without what the schema promises is a fault of ours to a client that checks.
-        let text = format!(
-            "the call succeeded, but its answer is too long to be given in the form that the \
-             tool's output schema promises\n{}",
-            envelope.text()
-        );
-        return CallToolResult::error(vec![ContentBlock::text(text)]);
-    }
-    let mut result = CallToolResult::success(vec![ContentBlock::text(data.to_string())]);
-    result.structured_content = Some(data.clone());
-    result
-}
-
-/// What is known of the call beside its answer, for drivers; models do not see it.
+/// Returns facts about the call beside its answer, for drivers; models do not see them.
 fn meta(metadata: &EnvelopeMetadata) -> MetaObject {
     let mut meta = MetaObject::new();
     let mut say = |key: &str, value: Option<Value>| {

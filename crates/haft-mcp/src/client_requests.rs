@@ -1,6 +1,6 @@
-//! What a tool asks of the client itself: forms of its own, answers of the client's model, its directories. They take the
-//! ways that questions take; here is what is different: several go at once, their parameters and answers pass unread,
-//! and what a client does not declare it is not asked for.
+//! Requests of a tool to the client itself: forms, answers of the client's model, its directories. They use the same channels as
+//! questions. Several are sent at once, their parameters and answers are not inspected, and a client gets only requests that it
+//! declares.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::limits::QUESTION_MS_MAX;
 
-/// What a client declares that it takes.
+/// The kinds of requests that a client declares.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct DeclaredClientCapabilities {
     pub(crate) forms: bool,

@@ -17,7 +17,6 @@ use tokio_util::sync::CancellationToken;
 
 use crate::handler::McpServerHandler;
 use crate::limits::{FLUSH_MS_MAX, GRACE_MS, MESSAGE_BYTES_MAX};
-use crate::server_instance::McpServerInstance;
 use crate::server_parts::McpServerParts;
 use crate::stdio;
 
@@ -62,16 +61,28 @@ where
     R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,
 {
-    let conversation = McpServerInstance::new(server);
+    let handler = Arc::new(McpServerHandler::new(server));
     let ended = shutdown.child_token();
     let transport = McpStreamTransport {
         inner: AsyncRwTransport::new_server(input, output).with_max_line_length(MESSAGE_BYTES_MAX),
         is_open: false,
         ended: ended.clone(),
     };
-    // Of all requests: each has a token beneath that of the conversation.
-    let handler = Arc::clone(&conversation.handler);
-    let mut service = pin!(serve_handler(handler, transport, conversation.stop.clone()));
+    // The SDK gives each request a child token of `stop`. It ends when it has answered everything, which a client that does
+    // not read can delay for ever.
+    let serving = Arc::clone(&handler).serve_with_ct(transport, handler.stop.clone());
+    let mut service = pin!(async {
+        match serving.await {
+            Ok(service) => match service.waiting().await {
+                Ok(_) => Ok(()),
+                Err(err) => Err(McpServeError::Broken(err.to_string())),
+            },
+            Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => {
+                Ok(())
+            }
+            Err(err) => Err(McpServeError::Handshake(err.to_string())),
+        }
+    });
     let grace_over = async {
         ended.cancelled().await;
         tokio::time::sleep(Duration::from_millis(GRACE_MS)).await;
@@ -79,34 +90,13 @@ where
     let served = tokio::select! {
         served = &mut service => Some(served),
         () = grace_over => None,
-        never = conversation.expire_calls() => match never {},
+        never = handler.expire_calls() => match never {},
     };
-    conversation.end().await;
+    handler.end().await;
     match served {
         Some(served) => served,
         // A client that does not read its last answers is not waited for.
         None => timeout(Duration::from_millis(FLUSH_MS_MAX), service).await.unwrap_or(Ok(())),
-    }
-}
-
-/// Ends when the SDK has answered everything, which a client that does not read can put off for ever.
-async fn serve_handler<T: Transport<RoleServer> + 'static>(
-    handler: Arc<McpServerHandler>,
-    transport: T,
-    stop: CancellationToken,
-) -> Result<(), McpServeError>
-where
-    T::Error: std::error::Error + Send + Sync + 'static,
-{
-    match handler.serve_with_ct(transport, stop).await {
-        Ok(service) => match service.waiting().await {
-            Ok(_) => Ok(()),
-            Err(err) => Err(McpServeError::Broken(err.to_string())),
-        },
-        Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => {
-            Ok(())
-        }
-        Err(err) => Err(McpServeError::Handshake(err.to_string())),
     }
 }
 

@@ -3,7 +3,6 @@
 use haft_contract::{ContentPart, ResourceBody};
 use rmcp::model::{ContentBlock, Resource, ResourceContents};
 
-/// Returns a part as the protocol has it.
 pub(crate) fn content_block(part: ContentPart) -> ContentBlock {
     match part {
         ContentPart::Text { text } => ContentBlock::text(text),
@@ -22,7 +21,6 @@ pub(crate) fn content_block(part: ContentPart) -> ContentBlock {
     }
 }
 
-/// Returns what is in a resource as the protocol has it.
 pub(crate) fn resource_contents(
     uri: String,
     mime_type: Option<String>,

@@ -3,9 +3,7 @@
 
 use std::time::Duration;
 
-use rmcp::model::{
-    CancelledNotificationParam, ClientResult, ElicitRequest, RequestId, ServerRequest,
-};
+use rmcp::model::{CancelledNotificationParam, ClientResult, ElicitRequest, ServerRequest};
 use rmcp::service::{PeerRequestOptions, ServiceError};
 use rmcp::{Peer, RoleServer};
 use tokio::time::timeout;
@@ -15,14 +13,22 @@ use crate::client_requests;
 use crate::limits::{FLUSH_MS_MAX, QUESTION_MS_MAX};
 use crate::pending_ask::PendingClientAsk;
 
-/// Puts the question to the client and hands over what it says. Returns what there is to say about the answer.
+/// Puts the question to the client and delivers its answer. Returns a note about the answer, if there is one.
 pub(crate) async fn elicit(
     peer: &Peer<RoleServer>,
     mut asked: PendingClientAsk,
     titles: EnumTitleStyle,
 ) -> Option<String> {
     let Some(form) = asked.elicitation_form(titles) else {
-        forward_requests(peer, asked).await;
+        // The tool asks the client itself.
+        let PendingClientAsk::Requests(pending) = &asked else { return None };
+        let requests = pending.request.clone();
+        let answers = tokio::select! {
+            biased;
+            () = asked.wait_until_withdrawn() => return None,
+            answers = client_requests::request_in_turn(peer, &requests) => answers,
+        };
+        asked.deliver_request_answers(answers);
         return None;
     };
     let request = ServerRequest::ElicitRequest(ElicitRequest::new(form));
@@ -38,40 +44,18 @@ pub(crate) async fn elicit(
             let question = handle.id.clone();
             tokio::select! {
                 biased;
-                () = asked.wait_until_withdrawn() => return cancel_elicitation(peer, question).await,
+                () = asked.wait_until_withdrawn() => {
+                    let reason = Some("the call was cancelled".to_owned());
+                    let param = CancelledNotificationParam::new(Some(question), reason);
+                    // A client that is gone, or does not read, is not waited for.
+                    let flush = Duration::from_millis(FLUSH_MS_MAX);
+                    let _ = timeout(flush, peer.notify_cancelled(param)).await;
+                    return None;
+                }
                 response = handle.await_response() => response,
             }
         }
     };
-    deliver_response(asked, response)
-}
-
-/// Passes on what a tool asks of the client itself.
-async fn forward_requests(peer: &Peer<RoleServer>, mut asked: PendingClientAsk) {
-    let PendingClientAsk::Requests(pending) = &asked else { return };
-    let requests = pending.request.clone();
-    let answers = tokio::select! {
-        biased;
-        () = asked.wait_until_withdrawn() => return,
-        answers = client_requests::request_in_turn(peer, &requests) => answers,
-    };
-    asked.deliver_request_answers(answers);
-}
-
-/// Tells the client that its answer is not wanted any more.
-async fn cancel_elicitation(peer: &Peer<RoleServer>, question: RequestId) -> Option<String> {
-    let reason = "the call was cancelled".to_owned();
-    let sent = peer.notify_cancelled(CancelledNotificationParam::new(Some(question), Some(reason)));
-    // A client that is gone, or does not read, is not waited for.
-    let _ = timeout(Duration::from_millis(FLUSH_MS_MAX), sent).await;
-    None
-}
-
-/// Hands over what the client said, or that it said nothing.
-fn deliver_response(
-    asked: PendingClientAsk,
-    response: Result<ClientResult, ServiceError>,
-) -> Option<String> {
     match response {
         Ok(ClientResult::ElicitResult(result)) => asked.deliver_form_result(&result),
         Ok(_) => asked.deliver_failure("answered the question in a form that no answer has"),

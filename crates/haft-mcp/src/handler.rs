@@ -1,17 +1,18 @@
-//! The requests of one connection, each turned into what haft does and back. The SDK speaks the protocol: versions,
-//! handshake, framing, cancellation of requests. What it leaves to a server is here: which tools and resources there
-//! are, how many calls run, how a question of a call reaches its client, and that every request is answered, whatever
-//! happens.
+//! The requests of one connection, each turned into a call of haft and back, and the end of these calls. Over standard
+//! streams there is one handler; over HTTP there is one for each session and one for all requests without a session. The SDK
+//! speaks the protocol: versions, handshake, framing, cancellation of requests.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
 use haft::{Call, Connection, Runtime};
 use haft_contract::{Envelope, ErrorCode, LogLevel};
 #[expect(deprecated, reason = "clients of the older era still set levels of logs")]
 use rmcp::model::SetLevelRequestParams;
 use rmcp::model::{
-    CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestParams,
-    CompleteResult, CompletionInfo, ContentBlock, CustomRequest, CustomResult, DiscoverResult,
+    CacheScope, CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult,
+    CompletionInfo, ContentBlock, CustomRequest, CustomResult, DiscoverResult,
     ErrorCode as ProtocolCode, GetPromptRequestParams, GetPromptResponse, Implementation,
     InputResponses, JsonObject, ListPromptsResult, ListResourceTemplatesResult,
     ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProtocolVersion,
@@ -22,6 +23,9 @@ use rmcp::model::{
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::Value;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::ask_channel::{AskMethod, AskSupport};
 use crate::call_limiter::CallLimiter;
@@ -31,7 +35,7 @@ use crate::content::resource_contents;
 use crate::elicit::elicit;
 use crate::in_flight_call::{InFlightCall, InFlightCallEvent};
 use crate::instructions::instructions;
-use crate::limits::{CACHE_MS, COMPLETIONS_MAX, SUBSCRIPTIONS_MAX};
+use crate::limits::{CACHE_MS, COMPLETIONS_MAX, SETTLE_MS_MAX, SUBSCRIPTIONS_MAX};
 use crate::log_levels::parse_level;
 use crate::meta::{CallMeta, CallMetaDefaults};
 use crate::output_resources::{OutputResources, template};
@@ -39,14 +43,13 @@ use crate::panic::catch_panic;
 use crate::pending_ask::PendingClientAsk;
 use crate::progress::McpProgressListener;
 use crate::prompts;
-use crate::request_state::CallBinding;
+use crate::request_state::{CallBinding, RequestStateSigner};
 use crate::resource_provider::{McpCompletion, McpPrompt, McpResource, McpResourceProvider};
 use crate::resource_subscriptions::{self, ResourceSubscriptions};
 use crate::runs::{ConnectionRuns, run_error};
 use crate::server_parts::{McpServerParts, RunErrorExplainer};
 use crate::suspended_calls::{SuspendedCallOutcome, SuspendedCalls};
 use crate::tool::mcp_tool;
-use crate::tool_list_notifier::ToolListNotifier;
 
 /// Methods whose parameters haft takes; the SDK hands them over as unknown when the parameters do not parse.
 const KNOWN_METHODS: [&str; 8] = [
@@ -63,65 +66,88 @@ const KNOWN_METHODS: [&str; 8] = [
 /// Those of them that the newer era does not have.
 const HANDSHAKE_METHODS: [&str; 2] = ["initialize", "ping"];
 
-/// Answers the requests of one connection.
 pub(crate) struct McpServerHandler {
     runtime: Runtime,
     connection: Connection,
     runs: ConnectionRuns,
     call_meta_defaults: CallMetaDefaults,
     call_limiter: CallLimiter,
-    suspended_calls: Arc<SuspendedCalls>,
+    suspended_calls: SuspendedCalls,
+    /// Tells every call to stop.
+    pub(crate) stop: CancellationToken,
     outputs: Arc<OutputResources>,
-    tool_list_notifier: ToolListNotifier,
+    /// Tells a client of the older era that the tools to list have changed, from the handshake to the end of the connection.
+    /// A client of the newer era is told while it listens.
+    tool_list_task: OnceLock<AbortOnDropHandle<()>>,
     instructions: String,
     explain: RunErrorExplainer,
     resource_provider: Option<Arc<dyn McpResourceProvider>>,
     subscriptions: ResourceSubscriptions,
-    // Written when an older client says what it wants to hear, read by each of its calls.
+    // Written when an older client sets its level, read by each of its calls.
     log_level: Mutex<Option<LogLevel>>,
 }
 
-/// A request for a call, as far as it matters while the call goes on.
+/// The parts of a request for a call that are needed until the call ends.
 struct ToolCallRequest {
     tool: String,
     ask_support: AskSupport,
     cx: RequestContext<RoleServer>,
-    /// What a newer client says before it is asked.
+    /// Answers that a newer client sent before it was asked.
     early_responses: InputResponses,
 }
 
 impl McpServerHandler {
-    pub(crate) fn new(
-        server: McpServerParts,
-        calls: CallLimiter,
-        suspended: Arc<SuspendedCalls>,
-    ) -> Self {
+    pub(crate) fn new(server: McpServerParts) -> Self {
         let McpServerParts {
             runtime,
-            connection: session,
+            connection,
             run,
-            address: place,
+            address,
             resume,
+            clock,
             explain,
-            resource_provider: offerings,
-            ..
+            state_key,
+            resource_provider,
         } = server;
-        let own = session.resume(run, resume);
+        let own = connection.resume(run, resume);
         Self {
-            tool_list_notifier: ToolListNotifier::default(),
-            instructions: instructions(&runtime, &session),
-            runs: ConnectionRuns::new(session.clone(), own, resume),
-            call_meta_defaults: CallMetaDefaults { address: place, resume },
+            tool_list_task: OnceLock::new(),
+            instructions: instructions(&runtime, &connection),
+            runs: ConnectionRuns::new(connection.clone(), own, resume),
+            call_meta_defaults: CallMetaDefaults { address, resume },
             outputs: Arc::default(),
             explain,
-            resource_provider: offerings,
+            resource_provider,
             subscriptions: ResourceSubscriptions::default(),
             log_level: Mutex::default(),
             runtime,
-            connection: session,
-            call_limiter: calls,
-            suspended_calls: suspended,
+            connection,
+            call_limiter: CallLimiter::new(),
+            suspended_calls: SuspendedCalls::new(RequestStateSigner::new(state_key), clock),
+            stop: CancellationToken::new(),
         }
+    }
+
+    /// Refuses calls whose question is not answered in time, for as long as it is polled.
+    pub(crate) async fn expire_calls(&self) -> Infallible {
+        self.suspended_calls.expire_calls().await
+    }
+
+    /// Returns whether requests are worked on.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.call_limiter.is_busy()
+    }
+
+    /// Tells all calls to stop and waits until they are recorded, at the latest after [`SETTLE_MS_MAX`].
+    pub(crate) async fn end(&self) {
+        self.stop.cancel();
+        self.suspended_calls.close();
+        let all_ended = async {
+            self.call_limiter.wait_until_idle().await;
+            self.suspended_calls.wait_until_ended().await;
+        };
+        // A call that does not stop is abandoned: its intent stays open in the journal, which is correct.
+        let _ = timeout(Duration::from_millis(SETTLE_MS_MAX), all_ended).await;
     }
 
     async fn call(
@@ -146,7 +172,10 @@ impl McpServerHandler {
             return self.wait_with_client(passing, request, None).await;
         };
         let AskMethod::InputRequired(binding) = &dialog.method else {
-            return Err(unexpected_state_error());
+            // A client that cannot be asked in rounds was given no state.
+            let message = "requestState was not given to this client, which declares no forms for the \
+                           2026-07-28 protocol: make the call without it";
+            return Err(ErrorData::invalid_params(message, None));
         };
         let ticket = self.suspended_calls.verify_state(&state, binding)?;
         match self.suspended_calls.resume(ticket, state, responses)? {
@@ -171,9 +200,20 @@ impl McpServerHandler {
         mut note: Option<String>,
     ) -> Result<CallToolResponse, ErrorData> {
         let ToolCallRequest { tool, ask_support: dialog, cx, early_responses: mut early } = request;
-        let listener = self.progress_listener(&cx);
         let is_modern = is_modern(&cx);
+        let token = cx.meta.get_progress_token();
+        let level = if is_modern {
+            cx.meta.log_level().map(parse_level)
+        } else {
+            *self.log_level.lock().unwrap_or_else(PoisonError::into_inner)
+        };
         let RequestContext { ct: given_up, peer, .. } = cx;
+        let listener = (token.is_some() || level.is_some()).then(|| McpProgressListener {
+            peer: peer.clone(),
+            token,
+            level,
+            cancellation: given_up.clone(),
+        });
         loop {
             match (passing.next_event(&given_up, listener.as_ref()).await, &dialog.method) {
                 (InFlightCallEvent::Ended(envelope), _) => {
@@ -183,14 +223,23 @@ impl McpServerHandler {
                     {
                         return Err(client_requests::missing_capability_error(missing));
                     }
-                    let mut result = self.tool_result(&tool, &envelope)?;
+                    let registry = self.runtime.registry();
+                    let contract = registry.contract(&tool);
+                    if let (None, Envelope::Error { error_text, .. }) = (contract, &envelope)
+                        && envelope.code() == Some(ErrorCode::ToolNotFound)
+                    {
+                        return Err(ErrorData::invalid_params(error_text.clone(), None));
+                    }
+                    let path = envelope.metadata().output_path.as_deref();
+                    let link = path.and_then(|path| self.outputs.add_output(path));
+                    let mut result = call_result(&envelope, contract, link);
                     result.content.extend(note.map(ContentBlock::text));
                     return Ok(result.into());
                 }
                 (InFlightCallEvent::Asked(asked), AskMethod::ServerRequest(titles)) => {
                     note = passing.wait_for(elicit(&peer, asked, *titles), &given_up).await;
                 }
-                // What allows a call is not heard before it was asked.
+                // An approval is ignored before the question was asked.
                 (
                     InFlightCallEvent::Asked(asked @ PendingClientAsk::Requests(_)),
                     AskMethod::InputRequired(_),
@@ -200,26 +249,10 @@ impl McpServerHandler {
                 (InFlightCallEvent::Asked(asked), AskMethod::InputRequired(binding)) => {
                     return self.suspended_calls.suspend(passing, asked, binding).map(Into::into);
                 }
-                // Dropping the question says that nobody is there.
+                // Dropping the question means that no client can answer.
                 (InFlightCallEvent::Asked(_), AskMethod::Unsupported) => {}
             }
         }
-    }
-
-    /// Returns who hears of what goes on in a call, if anybody wants to.
-    fn progress_listener(&self, cx: &RequestContext<RoleServer>) -> Option<McpProgressListener> {
-        let token = cx.meta.get_progress_token();
-        let level = if is_modern(cx) {
-            cx.meta.log_level().map(parse_level)
-        } else {
-            *self.log_level.lock().unwrap_or_else(PoisonError::into_inner)
-        };
-        (token.is_some() || level.is_some()).then(|| McpProgressListener {
-            peer: cx.peer.clone(),
-            token,
-            level,
-            cancellation: cx.ct.clone(),
-        })
     }
 
     fn require_resource_provider(
@@ -228,19 +261,6 @@ impl McpServerHandler {
     ) -> Result<&dyn McpResourceProvider, ErrorData> {
         let none = || ErrorData::new(ProtocolCode::METHOD_NOT_FOUND, method, None);
         self.resource_provider.as_deref().ok_or_else(none)
-    }
-
-    fn tool_result(&self, tool: &str, envelope: &Envelope) -> Result<CallToolResult, ErrorData> {
-        let registry = self.runtime.registry();
-        let contract = registry.contract(tool);
-        if let (None, Envelope::Error { error_text, metadata }) = (contract, envelope)
-            && metadata.code == Some(ErrorCode::ToolNotFound)
-        {
-            return Err(ErrorData::invalid_params(error_text.clone(), None));
-        }
-        let metadata = envelope.metadata();
-        let link = metadata.output_path.as_deref().and_then(|path| self.outputs.add_output(path));
-        Ok(call_result(envelope, contract, link))
     }
 
     async fn read(
@@ -290,7 +310,17 @@ impl ServerHandler for McpServerHandler {
     }
 
     async fn on_initialized(&self, cx: NotificationContext<RoleServer>) {
-        self.tool_list_notifier.notify_on_changes(cx.peer, self.connection.listing_changes());
+        self.tool_list_task.get_or_init(|| {
+            let mut changes = self.connection.listing_changes();
+            AbortOnDropHandle::new(tokio::spawn(async move {
+                loop {
+                    changes.changed().await;
+                    if cx.peer.notify_tool_list_changed().await.is_err() {
+                        return;
+                    }
+                }
+            }))
+        });
     }
 
     async fn list_tools(
@@ -451,7 +481,7 @@ impl ServerHandler for McpServerHandler {
         let uris = accepted.resource_subscriptions.clone().unwrap_or_default();
         let hears_of_tools = accepted.tools_list_changed == Some(true);
         loop {
-            // A client that is gone is noticed by whoever reads from it.
+            // The reader of the connection notices that a client is gone.
             tokio::select! {
                 () = subscription.cancelled() => return Ok(()),
                 () = listing.changed(), if hears_of_tools => {
@@ -483,13 +513,6 @@ impl ServerHandler for McpServerHandler {
 
 fn is_modern(cx: &RequestContext<RoleServer>) -> bool {
     cx.protocol_version().is_some_and(|version| version >= ProtocolVersion::V_2026_07_28)
-}
-
-/// A client that cannot be asked in rounds was given no state.
-fn unexpected_state_error() -> ErrorData {
-    let message = "requestState was not given to this client, which declares no forms for the \
-                   2026-07-28 protocol: make the call without it";
-    ErrorData::invalid_params(message, None)
 }
 
 /// Everything fits one page, so there is no cursor that haft could have given out.

@@ -13,7 +13,6 @@ use crate::ask_channel::AskChannel;
 use crate::pending_ask::PendingClientAsk;
 use crate::progress::{self, CallReports, McpProgressListener};
 
-/// A call on its way.
 pub(crate) struct InFlightCall {
     call: BoxFuture<'static, Result<Envelope, RunError>>,
     pending_asks: mpsc::Receiver<PendingClientAsk>,
@@ -22,7 +21,6 @@ pub(crate) struct InFlightCall {
     missing_capability: Arc<OnceLock<ClientRequestMethod>>,
 }
 
-/// What a call does that others see.
 pub(crate) enum InFlightCallEvent {
     Ended(Result<Envelope, RunError>),
     Asked(PendingClientAsk),
@@ -69,7 +67,7 @@ impl InFlightCall {
         }
     }
 
-    /// Waits for somebody on whom the call waits.
+    /// Waits for the client on which the call waits.
     pub(crate) async fn wait_for<T>(
         &mut self,
         others: impl Future<Output = T>,
@@ -83,14 +81,13 @@ impl InFlightCall {
         self.missing_capability.get().copied()
     }
 
-    /// Tells the call to stop.
     pub(crate) fn cancel(&self) {
         self.cancellation.cancel();
     }
 
     /// Waits until a call that has not ended yet is recorded.
     pub(crate) async fn wait_until_recorded(self) {
-        // It is in the journal, or the journal has failed, which the next call says to somebody.
+        // It is in the journal, or the journal has failed, which the next call reports.
         let _ = self.call.await;
     }
 }

@@ -1,18 +1,17 @@
-//! MCP, from both sides. [`McpServers`] is the client: servers of other people, whose tools become tools of haft. The rest is
+//! MCP, from both sides. [`McpServers`] is the client: third-party servers, whose tools become tools of haft. The rest is
 //! the front end: it offers the tools of a runtime to MCP clients over standard streams and HTTP, in both eras of the protocol,
 //! with handshake and without. It turns requests into [`haft::Call`]s, envelopes into results, and questions of the runtime
-//! into forms, and deliberately does nothing else: it decides nothing about a call, answers no question for its client,
-//! keeps no state of its own that outlives the connection, and leaves signals, configuration and the end of the process
-//! to the binary. Nothing of the SDK shows in its interface.
+//! into forms. It decides nothing about a call, and answers no question for its client. It keeps no state beyond the
+//! connection. Signals, configuration and the end of the process belong to the binary. The interface has no types of the SDK.
 #![deny(missing_docs)]
 
 mod advice;
 mod approval_form;
 mod ask_channel;
+mod base64;
 mod call_limiter;
 mod call_result;
 mod client;
-mod client_requester;
 mod client_requests;
 mod connection;
 mod content;
@@ -33,13 +32,11 @@ mod request_state;
 mod resource_provider;
 mod resource_subscriptions;
 mod runs;
-mod server_instance;
 mod server_parts;
 mod stdio;
 mod streamable_http;
 mod suspended_calls;
 mod tool;
-mod tool_list_notifier;
 
 pub use client::{
     Authorization, FormFiller, LOGIN_ENTROPY_BYTES, Login, LoginError, McpServerSpec,

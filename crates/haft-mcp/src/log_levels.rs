@@ -5,7 +5,6 @@
 use haft_contract::{LogLevel, LogLine};
 use rmcp::model::{LoggingLevel, LoggingMessageNotificationParam};
 
-/// Returns the level that a client named.
 pub(crate) fn parse_level(wire: LoggingLevel) -> LogLevel {
     match wire {
         LoggingLevel::Debug => LogLevel::Debug,

@@ -1,5 +1,5 @@
-//! What a request's `_meta` says about where its call belongs. Keys of haft that are not known here are refused, not
-//! passed over: a driver that asks for a replay must not get an execution.
+//! The `_meta` of a request: the address of its call. Unknown keys of haft are refused and not ignored: a driver that asks
+//! for a replay must not get an execution.
 
 use haft::{ResumeMode, TaskAttempt};
 use haft_contract::{AttemptAddress, CallAddressError, RunId};
@@ -40,6 +40,7 @@ impl CallMeta {
     /// Returns what `meta` says, and for calls of the connection's own run what `usual` says where it is silent; an error
     /// names the key, what was expected and what was found.
     pub(crate) fn parse(meta: &JsonObject, usual: &CallMetaDefaults) -> Result<Self, ErrorData> {
+        let is_known = |key: &String| KNOWN_KEYS.contains(&key.as_str());
         if let Some(unknown) = meta.keys().find(|key| key.starts_with(PREFIX) && !is_known(key)) {
             let message =
                 format!("_meta {unknown:?} is not known: expected {}", KNOWN_KEYS.join(", "));
@@ -52,22 +53,45 @@ impl CallMeta {
         let elsewhere = CallMetaDefaults::default();
         let CallMetaDefaults { address: usual, resume: usually } =
             if run.is_none() { usual } else { &elsewhere };
+        let node = match text(meta, NODE)? {
+            None => usual.node.clone(),
+            // A node name is checked as part of an address; the other parts are placeholders.
+            Some(node) => {
+                RunId::parse(AttemptAddress::NODE_DEFAULT)
+                    .and_then(|run| {
+                        let node = node.to_owned();
+                        AttemptAddress { node, ..AttemptAddress::first_of_run(run) }.validated()
+                    })
+                    .map_err(|err| address_error(NODE, &err))?
+                    .node
+            }
+        };
         let place = TaskAttempt {
-            node: text(meta, NODE)?
-                .map(check_node)
-                .transpose()?
-                .unwrap_or_else(|| usual.node.clone()),
+            node,
             iteration: count(meta, ITERATION, 0)?.unwrap_or(usual.iteration),
             attempt: count(meta, ATTEMPT, 1)?.unwrap_or(usual.attempt),
         };
-        let driver_call_id = text(meta, CALL)?.map(check_call_id).transpose()?;
-        let resume = text(meta, RESUME)?.map(resume).transpose()?.unwrap_or(*usually);
+        let driver_call_id = text(meta, CALL)?.map(str::to_owned);
+        let id_chars = driver_call_id.as_ref().map_or(1, |id| id.chars().count());
+        if !(1..=DRIVER_CALL_ID_CHARS_MAX).contains(&id_chars) {
+            let message = format!(
+                "_meta {CALL:?}: expected 1 to {DRIVER_CALL_ID_CHARS_MAX} characters, found {id_chars}"
+            );
+            return Err(ErrorData::invalid_params(message, None));
+        }
+        let resume = match text(meta, RESUME)? {
+            None => *usually,
+            Some("continue") => ResumeMode::Continue,
+            Some("replay") => ResumeMode::Replay,
+            Some(other) => {
+                let message = format!(
+                    "_meta {RESUME:?}: expected \"continue\" or \"replay\", found {other:?}"
+                );
+                return Err(ErrorData::invalid_params(message, None));
+            }
+        };
         Ok(Self { run, address: place, driver_call_id, resume })
     }
-}
-
-fn is_known(key: &str) -> bool {
-    KNOWN_KEYS.contains(&key)
 }
 
 fn text<'a>(meta: &'a JsonObject, key: &str) -> Result<Option<&'a str>, ErrorData> {
@@ -85,38 +109,6 @@ fn count(meta: &JsonObject, key: &str, min: u32) -> Result<Option<u32>, ErrorDat
         Some(count) => Ok(Some(count)),
         None => Err(unexpected(key, &format!("an integer from {min} to {}", u32::MAX), value)),
     }
-}
-
-fn resume(text: &str) -> Result<ResumeMode, ErrorData> {
-    match text {
-        "continue" => Ok(ResumeMode::Continue),
-        "replay" => Ok(ResumeMode::Replay),
-        other => {
-            let message =
-                format!("_meta {RESUME:?}: expected \"continue\" or \"replay\", found {other:?}");
-            Err(ErrorData::invalid_params(message, None))
-        }
-    }
-}
-
-fn check_node(node: &str) -> Result<String, ErrorData> {
-    // A node name is checked as part of a scope; the other parts only stand there.
-    let run =
-        RunId::parse(AttemptAddress::NODE_DEFAULT).map_err(|err| address_error(NODE, &err))?;
-    let checked =
-        AttemptAddress { node: node.to_owned(), ..AttemptAddress::first_of_run(run) }.validated();
-    checked.map(|scope| scope.node).map_err(|err| address_error(NODE, &err))
-}
-
-fn check_call_id(id: &str) -> Result<String, ErrorData> {
-    if (1..=DRIVER_CALL_ID_CHARS_MAX).contains(&id.chars().count()) {
-        return Ok(id.to_owned());
-    }
-    let message = format!(
-        "_meta {CALL:?}: expected 1 to {DRIVER_CALL_ID_CHARS_MAX} characters, found {}",
-        id.chars().count()
-    );
-    Err(ErrorData::invalid_params(message, None))
 }
 
 fn address_error(key: &str, err: &CallAddressError) -> ErrorData {

@@ -11,6 +11,7 @@ use rmcp::ErrorData;
 use rmcp::model::{Resource, ResourceContents, ResourceTemplate};
 use serde_json::json;
 
+use crate::base64::base64;
 use crate::limits::{RESOURCE_BYTES_MAX, RESOURCES_MAX};
 
 const URI_PREFIX: &str = "haft://output/";
@@ -63,8 +64,22 @@ impl OutputResources {
         uri: &str,
         session: &Connection,
     ) -> Result<ResourceContents, ErrorData> {
-        let path = self.path(uri).ok_or_else(|| not_found(uri))?;
-        let bytes = session.read_sidecar(&path).map_err(|err| unreadable(uri, &err))?;
+        let data = Some(json!({"uri": uri}));
+        let not_found = "no output of this connection has that address: take one from a result's \
+                         resource_link or from resources/list";
+        let Some(path) = self.path(uri) else {
+            return Err(ErrorData::resource_not_found(not_found, data));
+        };
+        let bytes = match session.read_sidecar(&path) {
+            Ok(bytes) => bytes,
+            Err(err) if err.kind() == io::ErrorKind::NotFound => {
+                return Err(ErrorData::resource_not_found(not_found, data));
+            }
+            Err(err) => {
+                let message = format!("the output cannot be read: {err}");
+                return Err(ErrorData::internal_error(message, data));
+            }
+        };
         contents(uri, bytes, &path)
     }
 
@@ -108,37 +123,6 @@ fn contents(uri: &str, bytes: Vec<u8>, path: &Path) -> Result<ResourceContents, 
         Ok(text) => ResourceContents::text(text, uri).with_mime_type(MIME_TEXT),
         Err(err) => ResourceContents::blob(base64(err.as_bytes()), uri).with_mime_type(MIME_BYTES),
     })
-}
-
-fn not_found(uri: &str) -> ErrorData {
-    let message = "no output of this connection has that address: take one from a result's \
-                   resource_link or from resources/list";
-    ErrorData::resource_not_found(message, Some(json!({"uri": uri})))
-}
-
-fn unreadable(uri: &str, err: &io::Error) -> ErrorData {
-    if err.kind() == io::ErrorKind::NotFound {
-        return not_found(uri);
-    }
-    let message = format!("the output cannot be read: {err}");
-    ErrorData::internal_error(message, Some(json!({"uri": uri})))
-}
-
-/// The protocol's form of bytes that are no text.
-fn base64(bytes: &[u8]) -> String {
-    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for group in bytes.chunks(3) {
-        let byte = |index: usize| u32::from(group.get(index).copied().unwrap_or_default());
-        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
-        for digit in 0..4 {
-            let index = usize::try_from(bits >> (18 - 6 * digit) & 0b11_1111).unwrap_or_default();
-            let is_padding = digit > group.len();
-            let letter = ALPHABET.get(index).copied().filter(|_| !is_padding);
-            text.push(char::from(letter.unwrap_or(b'=')));
-        }
-    }
-    text
 }
 
 #[cfg(test)]

@@ -7,6 +7,9 @@ use std::task::Poll;
 
 use rmcp::ErrorData;
 
+const MESSAGE: &str = "haft panicked while it answered this request, which is a bug of haft; if the \
+                       request was a call, its row is in the journal";
+
 /// Runs `work`; its panic is an internal error.
 pub(crate) async fn catch_panic<T>(
     work: impl Future<Output = Result<T, ErrorData>>,
@@ -15,15 +18,9 @@ pub(crate) async fn catch_panic<T>(
     std::future::poll_fn(move |cx| {
         // Work that panicked is not polled again, so no broken invariant of it can be seen.
         catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(cx)))
-            .unwrap_or_else(|_| Poll::Ready(Err(panicked())))
+            .unwrap_or_else(|_| Poll::Ready(Err(ErrorData::internal_error(MESSAGE, None))))
     })
     .await
-}
-
-fn panicked() -> ErrorData {
-    let message = "haft panicked while it answered this request, which is a bug of haft; if the \
-                   request was a call, its row is in the journal";
-    ErrorData::internal_error(message, None)
 }
 
 #[cfg(test)]
@@ -33,7 +30,7 @@ mod tests {
     #[tokio::test]
     async fn a_panic_is_an_internal_error() {
         let err = catch_panic::<()>(async { panic!("boom") }).await.unwrap_err();
-        assert_eq!(err, panicked());
+        assert_eq!(err, ErrorData::internal_error(MESSAGE, None));
         assert_eq!(catch_panic(async { Ok(1) }).await, Ok(1));
     }
 }

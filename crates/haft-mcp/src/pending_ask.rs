@@ -12,17 +12,15 @@ use tokio::sync::{mpsc, oneshot};
 use crate::approval_form::{ApprovalFormAnswer, EnumTitleStyle};
 use crate::{approval_form, client_requests, question_form};
 
-/// Something on its way to the person behind a client. Dropped without an answer, it says that nobody is there.
+/// A question on its way to the person behind a client. Dropping it without an answer means that no person answers.
 pub(crate) enum PendingClientAsk {
     /// Whether a call may run.
     Approval(PendingClientReply<Ask, AskAnswer>),
-    /// What a tool wants to know.
     Questions(PendingClientReply<Elicitation, ElicitationReply>),
-    /// What a tool wants of the client itself.
+    /// Requests of a tool to the client itself.
     Requests(PendingClientReply<Vec<ClientRequest>, Result<Vec<Value>, ToolError>>),
 }
 
-/// What is asked, and the way back.
 pub(crate) struct PendingClientReply<Q, A> {
     pub(crate) request: Q,
     reply_sender: oneshot::Sender<A>,
@@ -58,7 +56,7 @@ impl PendingClientAsk {
         }
     }
 
-    /// Hands over what a newer client said. Returns what there is to say about it beside the answer to the call.
+    /// Delivers the answers of a newer client. Returns a note for the model, if there is one.
     pub(crate) fn deliver_responses(self, mut responses: InputResponses) -> Option<String> {
         let name = match &self {
             Self::Approval(_) => approval_form::DECISION,
@@ -90,7 +88,7 @@ impl PendingClientAsk {
         }
     }
 
-    /// Hands over what a client answered to a form. Returns what there is to say about it beside the answer to the call.
+    /// Delivers a client's answer to a form. Returns a note for the model, if there is one.
     pub(crate) fn deliver_form_result(self, result: &ElicitResult) -> Option<String> {
         match self {
             Self::Approval(pending) => {
@@ -106,8 +104,8 @@ impl PendingClientAsk {
         }
     }
 
-    /// Hands over that a client did something else than to answer, in words that begin with a verb. Returns what there
-    /// is to say about it beside the answer to the call.
+    /// Delivers that a client did not answer, in words that begin with a verb. Returns a note for the model, if there is
+    /// one.
     pub(crate) fn deliver_failure(self, what: &str) -> Option<String> {
         match self {
             Self::Approval(pending) => {
@@ -124,14 +122,14 @@ impl PendingClientAsk {
         }
     }
 
-    /// Hands over what a client answered to a tool's requests.
+    /// Delivers a client's answers to a tool's requests.
     pub(crate) fn deliver_request_answers(self, answers: Result<Vec<Value>, ToolError>) {
         if let Self::Requests(pending) = self {
             pending.send_reply(answers);
         }
     }
 
-    /// Waits until nobody wants an answer any more.
+    /// Waits until the call does not need an answer any more.
     pub(crate) async fn wait_until_withdrawn(&mut self) {
         match self {
             Self::Approval(pending) => pending.reply_sender.closed().await,
@@ -143,7 +141,7 @@ impl PendingClientAsk {
 
 impl<Q, A> PendingClientReply<Q, A> {
     fn send_reply(self, answer: A) {
-        // Nobody waits for the answer of a call that was cancelled meanwhile.
+        // A call that was cancelled meanwhile does not wait for its answer.
         let _ = self.reply_sender.send(answer);
     }
 }

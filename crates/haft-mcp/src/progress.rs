@@ -38,7 +38,6 @@ impl ProgressSink for NewestProgressSink {
     }
 }
 
-/// The reports of a call.
 pub(crate) struct CallReports {
     receiver: watch::Receiver<Option<CallProgress>>,
     log: mpsc::Receiver<LogLine>,
@@ -90,17 +89,16 @@ impl CallReports {
 }
 
 impl McpProgressListener {
-    /// Returns when the line is written, so that the answer comes after it. The call goes on meanwhile, in a task of
-    /// its own.
+    /// Returns when the line is written, so that the answer comes after it. The call goes on meanwhile in a separate task.
     async fn notify_progress(&self, progress: CallProgress) {
         let Some(token) = &self.token else { return };
         let mut line = ProgressNotificationParam::new(token.clone(), progress.done)
             .with_message(progress.message);
         line.total = progress.total;
         tokio::select! {
-            // A client that is gone is noticed by whoever reads from it.
+            // The reader of the connection notices that a client is gone.
             _ = self.peer.notify_progress(line) => {}
-            // After the end of input nobody takes the line.
+            // After the end of input the client does not take the line.
             () = self.cancellation.cancelled() => {}
         }
     }

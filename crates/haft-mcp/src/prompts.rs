@@ -1,7 +1,6 @@
 //! A prompt that is filled in for a client. Where the prompt has to know something first, an older client is asked while it
 //! waits, and a newer one told to come back; the prompt is asked anew each time with all that is known by then.
 
-use haft_contract::ClientRequest;
 use rmcp::model::{
     GetPromptRequestParams, GetPromptResponse, GetPromptResult, InputRequiredResult,
     ProtocolVersion,
@@ -14,26 +13,42 @@ use crate::client_requests::{self, DeclaredClientCapabilities};
 use crate::limits::PROMPT_ROUNDS_MAX;
 use crate::resource_provider::{McpPromptResult, McpResourceProvider, message};
 
-/// Fills a prompt in.
 pub(crate) async fn get(
     offerings: &dyn McpResourceProvider,
     request: GetPromptRequestParams,
     cx: &RequestContext<RoleServer>,
 ) -> Result<GetPromptResponse, ErrorData> {
     let arguments = request.arguments.unwrap_or_default();
-    check_required(offerings, &request.name, &arguments)?;
+    let name = &request.name;
+    let unknown = || {
+        ErrorData::invalid_params(format!("no prompt is called {name:?}: see prompts/list"), None)
+    };
+    let prompt = offerings.prompts().into_iter().find(|prompt| prompt.name == *name);
+    let is_missing = |argument: &str| !arguments.contains_key(argument);
+    let mut expected = prompt.ok_or_else(unknown)?.arguments.into_iter();
+    if let Some(missing) = expected.find(|one| one.is_required && is_missing(&one.name)) {
+        let message = format!("prompt {name:?} needs the argument {:?}", missing.name);
+        return Err(ErrorData::invalid_params(message, None));
+    }
     let given = request.input_responses.unwrap_or_default().into_iter();
     let mut answers: Map<String, Value> = given.filter(|(_, value)| value.is_object()).collect();
     for rounds in 0..=PROMPT_ROUNDS_MAX {
-        match offerings.prompt(&request.name, &arguments, &answers) {
-            None => return Err(unknown(&request.name)),
+        match offerings.prompt(name, &arguments, &answers) {
+            None => return Err(unknown()),
             Some(McpPromptResult::Messages(parts)) => {
                 let messages = parts.into_iter().map(message).collect();
                 return Ok(GetPromptResult::new(messages).into());
             }
             Some(McpPromptResult::Requests(_)) if rounds == PROMPT_ROUNDS_MAX => break,
             Some(McpPromptResult::Requests(requests)) => {
-                check_capabilities(&requests, cx)?;
+                // A client is not asked for capabilities that it does not declare.
+                let declared = cx.client_capabilities();
+                let declared = declared.map(|client| DeclaredClientCapabilities::of(&client));
+                let declared = declared.unwrap_or_default();
+                if let Some(refused) = requests.iter().find(|one| !declared.is_declared(one.method))
+                {
+                    return Err(client_requests::missing_capability_error(refused.method));
+                }
                 if cx.protocol_version() >= Some(ProtocolVersion::V_2026_07_28) {
                     let asked = client_requests::input_requests(&requests).map_err(internal)?;
                     return Ok(InputRequiredResult::new(Some(asked), None).into());
@@ -45,43 +60,6 @@ pub(crate) async fn get(
         }
     }
     Err(internal(format!("the prompt asked more than {PROMPT_ROUNDS_MAX} times")))
-}
-
-fn check_required(
-    offerings: &dyn McpResourceProvider,
-    name: &str,
-    arguments: &Map<String, Value>,
-) -> Result<(), ErrorData> {
-    let prompt = offerings.prompts().into_iter().find(|prompt| prompt.name == name);
-    let prompt = prompt.ok_or_else(|| unknown(name))?;
-    let is_missing = |argument: &str| !arguments.contains_key(argument);
-    let missing = prompt.arguments.iter().find(|one| one.is_required && is_missing(&one.name));
-    match missing {
-        None => Ok(()),
-        Some(missing) => {
-            let message = format!("prompt {name:?} needs the argument {:?}", missing.name);
-            Err(ErrorData::invalid_params(message, None))
-        }
-    }
-}
-
-/// A client is not asked for what it does not declare.
-fn check_capabilities(
-    requests: &[ClientRequest],
-    cx: &RequestContext<RoleServer>,
-) -> Result<(), ErrorData> {
-    let takes = cx
-        .client_capabilities()
-        .map(|client| DeclaredClientCapabilities::of(&client))
-        .unwrap_or_default();
-    match requests.iter().find(|one| !takes.is_declared(one.method)) {
-        None => Ok(()),
-        Some(request) => Err(client_requests::missing_capability_error(request.method)),
-    }
-}
-
-fn unknown(name: &str) -> ErrorData {
-    ErrorData::invalid_params(format!("no prompt is called {name:?}: see prompts/list"), None)
 }
 
 fn internal(what: String) -> ErrorData {

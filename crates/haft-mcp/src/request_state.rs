@@ -1,6 +1,6 @@
-//! The state that a client carries from one request to the next: a number and an end, signed. It is bound to the very
-//! call that it was given for, so it opens nothing else. That it is used once is the business of whoever keeps the
-//! calls; the codec's own expiry is not used, because it reads a clock that nobody gave it.
+//! The state that a client carries from one request to the next: a number and an end, signed. It is bound to the call that it
+//! was given for. The keeper of the calls ensures that it is used once. The expiry of the codec is not used, because the codec
+//! reads the system clock.
 
 use haft_contract::canonical_json;
 use rmcp::model::{RequestStateCodec, SealOptions};
@@ -11,10 +11,8 @@ use crate::meta::CallMeta;
 /// Bytes of the key in [`McpServerParts::state_key`](crate::McpServerParts::state_key).
 pub const STATE_KEY_BYTES: usize = 32;
 
-/// What a state holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RequestState {
-    /// The number of the call that waits.
     pub(crate) number: u64,
     /// When it waits no more.
     pub(crate) expires_at_ms: u64,
@@ -50,8 +48,8 @@ impl RequestStateSigner {
         self.0.seal_with(&payload, &options)
     }
 
-    /// Returns what a state holds; `None` if it was not given by this server for this call. Which of the two it is, is
-    /// not told to anybody.
+    /// Returns what a state holds; `None` if it was not given by this server for this call. The caller is not told
+    /// which of the two it is.
     pub(crate) fn verify(&self, state: &str, binding: &CallBinding) -> Option<RequestState> {
         let payload = self.0.open_with(state, binding.0.as_bytes()).ok()?;
         let (number, rest) = payload.split_first_chunk()?;

@@ -1,5 +1,5 @@
-//! What a program that embeds this front end offers beside tools: resources, prompts and completions. haft itself offers
-//! none of them; they are read and filled in, and do nothing, so no rule judges them.
+//! Resources, prompts and completions of a program that embeds this front end. haft itself offers none. They have no effects, so
+//! no rule judges them.
 
 use haft_contract::{ClientRequest, ContentPart, ResourceBody};
 use rmcp::model::{
@@ -10,7 +10,7 @@ use tokio::sync::broadcast;
 
 use crate::content::content_block;
 
-/// What is offered beside tools.
+/// Offers resources, prompts and completions.
 pub trait McpResourceProvider: Send + Sync {
     /// Returns the resources there are.
     fn resources(&self) -> Vec<McpResource>;
@@ -47,18 +47,18 @@ pub struct McpResource {
     pub uri: String,
     /// Its name.
     pub name: String,
-    /// What it is.
+    /// Its description.
     pub description: String,
     /// Its MIME type.
     pub mime_type: String,
 }
 
-/// What is in a resource.
+/// The content of a resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct McpResourceContents {
     /// Its MIME type.
     pub mime_type: String,
-    /// What is in it.
+    /// The content itself.
     pub body: ResourceBody,
 }
 
@@ -67,9 +67,9 @@ pub struct McpResourceContents {
 pub struct McpPrompt {
     /// Its name.
     pub name: String,
-    /// What it is for.
+    /// Its description.
     pub description: String,
-    /// What is filled into it.
+    /// Its arguments.
     pub arguments: Vec<McpPromptArgument>,
 }
 
@@ -78,22 +78,22 @@ pub struct McpPrompt {
 pub struct McpPromptArgument {
     /// Its name.
     pub name: String,
-    /// What it means.
+    /// Its description.
     pub description: String,
     /// Whether the prompt cannot do without it.
     pub is_required: bool,
 }
 
-/// What became of a prompt that was to be filled in.
+/// The result of filling in a prompt.
 #[derive(Clone, Debug, PartialEq)]
 pub enum McpPromptResult {
     /// The messages of the user.
     Messages(Vec<ContentPart>),
-    /// What the client has to answer first.
+    /// Requests that the client must answer first.
     Requests(Vec<ClientRequest>),
 }
 
-/// What is being typed.
+/// The text that a user is typing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum McpCompletion<'a> {
     /// An argument of a prompt.
@@ -102,7 +102,7 @@ pub enum McpCompletion<'a> {
         name: &'a str,
         /// The argument's name.
         argument: &'a str,
-        /// What was typed so far.
+        /// The text so far.
         typed: &'a str,
     },
     /// A name in the template of an address.
@@ -111,7 +111,7 @@ pub enum McpCompletion<'a> {
         uri: &'a str,
         /// The name in it.
         argument: &'a str,
-        /// What was typed so far.
+        /// The text so far.
         typed: &'a str,
     },
 }
@@ -141,7 +141,6 @@ impl McpPrompt {
     }
 }
 
-/// Returns the message of a user.
 pub(crate) fn message(part: ContentPart) -> PromptMessage {
     PromptMessage::new(Role::User, content_block(part))
 }

@@ -10,8 +10,8 @@ use rmcp::ErrorData;
 use crate::limits::RUNS_MAX;
 use crate::server_parts::RunErrorExplainer;
 
-/// The runs of a connection. What a run has counted is kept while it is here, or a call of it is on its way; of one that is
-/// named again later, it is read from the journal.
+/// The runs of a connection. The counters of a run are kept while the run is here or has a call under way. Of a run
+/// that is named again later, they are read from the journal.
 pub(crate) struct ConnectionRuns {
     connection: Connection,
     own_run: Run,
@@ -48,7 +48,18 @@ impl ConnectionRuns {
         let key = (id, resume);
         let mut named = self.named.lock().unwrap_or_else(PoisonError::into_inner);
         if named.runs.len() >= RUNS_MAX && !named.runs.contains_key(&key) {
-            named.make_room()?;
+            // The run that was named longest ago makes room. A run that is started over would begin
+            // again, so it stays.
+            let may_go = named.runs.iter().filter(|((_, mode), _)| *mode == ResumeMode::Continue);
+            let oldest = may_go.min_by_key(|(_, latest)| latest.call).map(|(key, _)| key.clone());
+            let oldest = oldest.ok_or_else(|| {
+                let message = format!(
+                    "{RUNS_MAX} runs are started over here, which is the limit: use one of them or open \
+                     another connection"
+                );
+                ErrorData::invalid_params(message, None)
+            })?;
+            named.runs.remove(&oldest);
         }
         named.calls += 1;
         let call = named.calls;
@@ -59,24 +70,7 @@ impl ConnectionRuns {
     }
 }
 
-impl NamedRuns {
-    /// Lets the run go that was named longest ago. One that is started over would begin anew, and stays.
-    fn make_room(&mut self) -> Result<(), ErrorData> {
-        let may_go = self.runs.iter().filter(|((_, resume), _)| *resume == ResumeMode::Continue);
-        let oldest = may_go.min_by_key(|(_, latest)| latest.call).map(|(key, _)| key.clone());
-        let oldest = oldest.ok_or_else(|| {
-            let message = format!(
-                "{RUNS_MAX} runs are started over here, which is the limit: use one of them or open \
-                 another connection"
-            );
-            ErrorData::invalid_params(message, None)
-        })?;
-        self.runs.remove(&oldest);
-        Ok(())
-    }
-}
-
-/// Says that haft cannot tell what happened, in the words of whoever put the server together.
+/// Returns the error for an unknown outcome of a call, in the words of the embedding program.
 pub(crate) fn run_error(err: RunError, explain: RunErrorExplainer) -> ErrorData {
     let is_of_request = matches!(
         err,

@@ -8,7 +8,7 @@ use haft_contract::RunId;
 use crate::request_state::STATE_KEY_BYTES;
 use crate::resource_provider::McpResourceProvider;
 
-/// What an MCP client is connected to.
+/// The parts of a server for one connection.
 pub struct McpServerParts {
     /// The runtime whose tools are offered.
     pub runtime: Runtime,
@@ -26,7 +26,7 @@ pub struct McpServerParts {
     pub explain: RunErrorExplainer,
     /// Signs what a client carries from a question to its answer: random, and of this server alone.
     pub state_key: [u8; STATE_KEY_BYTES],
-    /// What is offered beside tools.
+    /// Resources, prompts and completions, if there are any.
     pub resource_provider: Option<Arc<dyn McpResourceProvider>>,
 }
 

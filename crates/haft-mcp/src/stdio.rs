@@ -1,6 +1,6 @@
 //! Standard input and output as a client hands them over, without a thread between: Node's clients give sockets, most
-//! others pipes. Going through blocking threads costs several times what a call itself costs. What is set on a
-//! descriptor that others may share is set back.
+//! others pipes. Going through blocking threads costs several times what a call itself costs. Flags that are set
+//! on a shared descriptor are restored.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -11,7 +11,6 @@ use rustix::net::{AddressFamily, getsockname};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::UnixStream;
 
-/// Both halves of the connection.
 pub(crate) struct Stdio {
     pub(crate) input: Box<dyn AsyncRead + Send + Unpin>,
     pub(crate) output: Box<dyn AsyncWrite + Send + Unpin>,

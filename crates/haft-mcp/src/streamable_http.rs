@@ -1,7 +1,6 @@
-//! MCP over streamable HTTP, as a service that whoever listens mounts at a path. Clients of the older era get a session of
-//! haft each, with a run of its own; requests of the newer era, which has no sessions, share one. Who may send requests at
-//! all, how large they are and how long they take is the business of whoever listens: nothing here looks at Host, Origin
-//! or tokens.
+//! MCP over streamable HTTP, as a service that the listener mounts at a path. Each client of the older era gets its own
+//! session of haft and its own run. Requests of the newer era, which has no sessions, share one. The listener decides who may
+//! send requests, how large they are and how long they take: nothing here looks at Host, Origin or tokens.
 
 mod http_handler;
 mod http_sessions;
@@ -26,11 +25,11 @@ use tower_service::Service;
 
 use self::http_handler::HttpRequestHandler;
 use self::http_sessions::{HttpSessions, expire_in_background};
+use crate::handler::McpServerHandler;
 use crate::limits::{
     FLUSH_MS_MAX, GRACE_MS, HTTP_SESSION_SPARE_MS, HTTP_SESSIONS_MAX, KEEP_ALIVE_MS,
     MESSAGE_BYTES_MAX, SETTLE_MS_MAX,
 };
-use crate::server_instance::McpServerInstance;
 use crate::server_parts::{McpServerFactory, McpServerParts};
 
 const SESSION_HEADER: &str = "mcp-session-id";
@@ -39,7 +38,7 @@ const SESSION_HEADER: &str = "mcp-session-id";
 pub struct HttpServer {
     service: StreamableHttpService<HttpRequestHandler, HttpSessions>,
     sessions: Arc<HttpSessions>,
-    stateless_instance: Arc<McpServerInstance>,
+    stateless_handler: Arc<McpServerHandler>,
     background_tasks: TaskTracker,
     /// Requests that are not answered yet.
     pending_answers: TaskTracker,
@@ -47,8 +46,8 @@ pub struct HttpServer {
 }
 
 impl HttpServer {
-    /// Returns a server. Requests that belong to no session reach `stateless`; for each session, `open` is asked. Has to be
-    /// called within an async runtime, in which what has waited too long is looked after until the server is shut down.
+    /// Returns a server. Requests without a session reach `stateless`; `open` is called for each session. The caller
+    /// must be in an async runtime, in which background tasks run until the server is shut down.
     pub fn new(stateless: McpServerParts, open: McpServerFactory) -> Self {
         let closed = CancellationToken::new();
         let config = StreamableHttpServerConfig::default()
@@ -58,7 +57,7 @@ impl HttpServer {
             .with_max_request_body_bytes(MESSAGE_BYTES_MAX)
             .with_sse_keep_alive(Some(Duration::from_millis(KEEP_ALIVE_MS)))
             .with_cancellation_token(closed.clone());
-        let stateless = Arc::new(McpServerInstance::new(stateless));
+        let stateless = Arc::new(McpServerHandler::new(stateless));
         let tending = TaskTracker::new();
         let sessions = Arc::new(HttpSessions::new(open, tending.clone(), closed.clone()));
         expire_in_background(&tending, &stateless, &closed);
@@ -80,14 +79,14 @@ impl HttpServer {
         Self {
             service,
             sessions,
-            stateless_instance: stateless,
+            stateless_handler: stateless,
             background_tasks: tending,
             pending_answers: answering,
             shutdown: closed,
         }
     }
 
-    /// Returns what answers requests, to be mounted at a path.
+    /// Returns the service that answers requests, to be mounted at a path.
     pub fn service(&self) -> HttpEndpoint {
         let (inner, answering) = (self.service.clone(), self.pending_answers.clone());
         HttpEndpoint { inner, sessions: Arc::clone(&self.sessions), pending_answers: answering }
@@ -97,8 +96,8 @@ impl HttpServer {
     /// requests are turned away.
     pub async fn shut_down(&self) {
         sleep(Duration::from_millis(GRACE_MS)).await;
-        tokio::join!(self.stateless_instance.end(), self.sessions.end_all());
-        // What the calls have answered is on its way to those who asked.
+        tokio::join!(self.stateless_handler.end(), self.sessions.end_all());
+        // The last answers are on their way to the clients.
         self.pending_answers.close();
         let _ = timeout(Duration::from_millis(SETTLE_MS_MAX), self.pending_answers.wait()).await;
         sleep(Duration::from_millis(FLUSH_MS_MAX)).await;
@@ -126,62 +125,49 @@ impl Service<Request<Bytes>> for HttpEndpoint {
     }
 
     fn call(&mut self, request: Request<Bytes>) -> Self::Future {
-        let service = self.clone();
-        let answered =
-            self.pending_answers.track_future(async move { Ok(service.answer(request).await) });
-        Box::pin(answered)
-    }
-}
-
-impl HttpEndpoint {
-    /// What the SDK answers, but for what it leaves to others: how many sessions there are, that one which is not there
-    /// cannot be ended, and that one which was ended has ended, where clients take «accepted» for a failure.
-    async fn answer(&self, request: Request<Bytes>) -> Response<BoxBody<Bytes, Infallible>> {
-        let session = request.headers().get(SESSION_HEADER).map(HeaderValue::to_str);
-        match session {
-            None if begins_session(&request) => {
-                if self.sessions.is_closing() {
-                    let text = "the server is about to end\n".to_owned();
-                    return plain_text_response(StatusCode::SERVICE_UNAVAILABLE, text);
+        let server = self.clone();
+        Box::pin(self.pending_answers.track_future(async move {
+            // The SDK answers everything but this: too many sessions, and the end of unknown sessions.
+            let session = request.headers().get(SESSION_HEADER).map(HeaderValue::to_str);
+            let is_end = request.method() == Method::DELETE;
+            match session {
+                // Requests of the newer era say their method in a header, and their body is not parsed.
+                None if request.method() == Method::POST
+                    && !request.headers().contains_key("mcp-method")
+                    && serde_json::from_slice::<Value>(request.body()).is_ok_and(|message| {
+                        message.get("method").is_some_and(|name| name == "initialize")
+                    }) =>
+                {
+                    if server.sessions.is_closing() {
+                        let text = "the server is about to end\n".to_owned();
+                        return Ok(plain_text_response(StatusCode::SERVICE_UNAVAILABLE, text));
+                    }
+                    if !server.sessions.has_room().await {
+                        let text = format!(
+                            "there are {HTTP_SESSIONS_MAX} sessions, which is the limit, and each of them is in use: \
+                             end one with DELETE, or come back later\n"
+                        );
+                        let mut response =
+                            plain_text_response(StatusCode::SERVICE_UNAVAILABLE, text);
+                        let seconds = HeaderValue::from(HTTP_SESSION_SPARE_MS.div_ceil(1_000));
+                        response.headers_mut().insert(RETRY_AFTER, seconds);
+                        return Ok(response);
+                    }
                 }
-                if !self.sessions.has_room().await {
-                    return too_many_sessions();
+                Some(Ok(id)) if is_end && !server.sessions.contains(id) => {
+                    let text = "there is no such session\n".to_owned();
+                    return Ok(plain_text_response(StatusCode::NOT_FOUND, text));
                 }
+                None | Some(_) => {}
             }
-            Some(Ok(id)) if request.method() == Method::DELETE && !self.sessions.contains(id) => {
-                return plain_text_response(
-                    StatusCode::NOT_FOUND,
-                    "there is no such session\n".to_owned(),
-                );
+            let mut response = server.inner.handle(request.map(Full::new)).await;
+            // Clients take «accepted» for a failure to end a session.
+            if is_end && response.status() == StatusCode::ACCEPTED {
+                *response.status_mut() = StatusCode::NO_CONTENT;
             }
-            None | Some(_) => {}
-        }
-        let is_end = request.method() == Method::DELETE;
-        let mut response = self.inner.handle(request.map(Full::new)).await;
-        if is_end && response.status() == StatusCode::ACCEPTED {
-            *response.status_mut() = StatusCode::NO_CONTENT;
-        }
-        response
+            Ok(response)
+        }))
     }
-}
-
-/// Whether a request asks for a session. Requests of the newer era say their method in a header, and are not looked into.
-fn begins_session(request: &Request<Bytes>) -> bool {
-    request.method() == Method::POST
-        && !request.headers().contains_key("mcp-method")
-        && serde_json::from_slice::<Value>(request.body())
-            .is_ok_and(|message| message.get("method").is_some_and(|name| name == "initialize"))
-}
-
-fn too_many_sessions() -> Response<BoxBody<Bytes, Infallible>> {
-    let text = format!(
-        "there are {HTTP_SESSIONS_MAX} sessions, which is the limit, and each of them is in use: end one \
-         with DELETE, or come back later\n"
-    );
-    let mut response = plain_text_response(StatusCode::SERVICE_UNAVAILABLE, text);
-    let seconds = HeaderValue::from(HTTP_SESSION_SPARE_MS.div_ceil(1_000));
-    response.headers_mut().insert(RETRY_AFTER, seconds);
-    response
 }
 
 fn plain_text_response(status: StatusCode, text: String) -> Response<BoxBody<Bytes, Infallible>> {

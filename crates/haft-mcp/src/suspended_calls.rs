@@ -17,16 +17,15 @@ use crate::limits::{CALLS_SUSPENDED_MAX, QUESTION_MS_MAX};
 use crate::pending_ask::PendingClientAsk;
 use crate::request_state::{CallBinding, RequestState, RequestStateSigner};
 
-/// The calls that wait.
 pub(crate) struct SuspendedCalls {
     signer: RequestStateSigner,
     clock: Arc<dyn Clock>,
-    // Written by the request whose call asks and by the one that answers; whoever holds the lock moves an entry in or
-    // out, and waits for nothing. A channel to one owner would make each of these requests wait for it.
+    // Written by the request whose call asks and by the request that answers. The lock is held only to move an entry in or
+    // out. A channel to one owner would make each of these requests wait for it.
     queue: Mutex<SuspendedCallQueue>,
-    /// Told when somebody begins to wait.
+    /// Notified when a call begins to wait.
     call_added: Notify,
-    /// Calls that nobody will answer any more, until they are recorded.
+    /// Calls that no client can answer any more, until they are recorded.
     ending_tasks: TaskTracker,
 }
 
@@ -44,11 +43,11 @@ struct SuspendedCall {
     ask: PendingClientAsk,
 }
 
-/// What becomes of a call that waits when its client comes back.
+/// The outcome of a client's return to a waiting call.
 pub(crate) enum SuspendedCallOutcome {
     /// It waits on, and its client is told the question again.
     StillWaiting(InputRequiredResult),
-    /// It goes on, with what there is to say about the answer.
+    /// It goes on, with a note about the answer.
     Resumed(InFlightCall, Option<String>),
 }
 
@@ -134,7 +133,7 @@ impl SuspendedCalls {
         let place = place.ok_or_else(unknown_state_error)?;
         let entry = waiting.calls.remove(place).ok_or_else(unknown_state_error)?;
         if !entry.ask.is_answered_by(&responses) {
-            // Somebody came back without an answer, and is asked again.
+            // A client that came back without an answer is asked again.
             let question = input_requests(&entry.ask);
             waiting.calls.insert(place, entry);
             return Ok(SuspendedCallOutcome::StillWaiting(InputRequiredResult::new(
@@ -158,7 +157,7 @@ impl SuspendedCalls {
         }
     }
 
-    /// Cancels all that wait; from then on nobody waits.
+    /// Cancels all waiting calls; from then on no call can wait.
     pub(crate) fn close(&self) {
         let mut waiting = self.lock();
         waiting.is_closed = true;
@@ -187,7 +186,7 @@ impl SuspendedCalls {
         }
     }
 
-    /// Nobody answered, which the call takes for a no.
+    /// Drops the question, which the call takes for a refusal.
     fn refuse(&self, entry: SuspendedCall) {
         let SuspendedCall { call: passing, ask: asked, .. } = entry;
         drop(asked);
@@ -204,7 +203,7 @@ impl SuspendedCalls {
 }
 
 fn input_requests(asked: &PendingClientAsk) -> Result<InputRequests, ErrorData> {
-    // What a tool asks for was checked when it asked.
+    // The requests of a tool were checked when it sent them.
     asked.input_requests().map_err(|what| ErrorData::internal_error(what, None))
 }
 

@@ -15,7 +15,11 @@ pub(crate) fn mcp_tool(contract: &Contract) -> Tool {
     let mut tool = Tool::new(
         contract.id.wire_name(),
         contract.listed_description().into_owned(),
-        object(&contract.parameters).cloned().unwrap_or_else(empty_schema),
+        contract
+            .parameters
+            .as_object()
+            .cloned()
+            .unwrap_or_else(|| JsonObject::from_iter([("type".to_owned(), json!("object"))])),
     );
     tool.annotations = annotations(contract);
     match output_schema(contract) {
@@ -26,7 +30,7 @@ pub(crate) fn mcp_tool(contract: &Contract) -> Tool {
 
 /// Returns the schema of a tool that answers with structured content as well. MCP wants that to be an object.
 pub(crate) fn output_schema(contract: &Contract) -> Option<&JsonObject> {
-    let schema = contract.output.as_ref().and_then(object)?;
+    let schema = contract.output.as_ref().and_then(Value::as_object)?;
     schema.get("type").is_some_and(|name| name == "object").then_some(schema)
 }
 
@@ -36,33 +40,22 @@ pub(crate) fn output_schema(contract: &Contract) -> Option<&JsonObject> {
 fn annotations(contract: &Contract) -> Option<ToolAnnotations> {
     let changes = contract.effect.side_effect();
     let reaches_out = !contract.requires.net.is_empty() || !contract.requires.shell.is_empty();
-    let mut hints = ToolAnnotations::new();
-    hints.read_only_hint = (!changes).then_some(true);
-    hints.destructive_hint = (!is_destructive(contract)).then_some(false);
-    hints.idempotent_hint = (changes && contract.effect.idempotent()).then_some(true);
-    hints.open_world_hint = (!reaches_out).then_some(false);
-    (hints != ToolAnnotations::new()).then_some(hints)
-}
-
-/// What must not be repeated may also not be undone, as far as anybody can tell from outside.
-fn is_destructive(contract: &Contract) -> bool {
     let replaces = matches!(
         contract.kind,
         ToolKind::Edit | ToolKind::Delete | ToolKind::Move | ToolKind::Execute
     );
-    match contract.effect {
+    let is_destructive = match contract.effect {
         Effect::Read => false,
         Effect::Idempotent => contract.dangerous || replaces,
+        // If a call must not be repeated, a client cannot tell whether it can be undone.
         Effect::Once => true,
-    }
-}
-
-fn object(schema: &Value) -> Option<&JsonObject> {
-    schema.as_object()
-}
-
-fn empty_schema() -> JsonObject {
-    JsonObject::from_iter([("type".to_owned(), json!("object"))])
+    };
+    let mut hints = ToolAnnotations::new();
+    hints.read_only_hint = (!changes).then_some(true);
+    hints.destructive_hint = (!is_destructive).then_some(false);
+    hints.idempotent_hint = (changes && contract.effect.idempotent()).then_some(true);
+    hints.open_world_hint = (!reaches_out).then_some(false);
+    (hints != ToolAnnotations::new()).then_some(hints)
 }
 
 #[cfg(test)]

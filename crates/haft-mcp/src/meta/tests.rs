@@ -1,4 +1,4 @@
-//! What drivers may say of a call, and what they are told when it makes no sense.
+//! The metadata of a call, and the errors for invalid metadata.
 
 use expect_test::{Expect, expect};
 use serde_json::json;

@@ -1,6 +1,6 @@
-//! The sessions of clients of the older era. The SDK keeps the wires of each; here is what it is connected to, how many
-//! there may be, and when one ends that nobody has ended. An id is random and long, and is all that leads to a session,
-//! for those whom the listener lets in.
+//! The sessions of clients of the older era. The SDK keeps the transport of each. This keeps the handler of each, limits their
+//! number, and ends idle ones. An id is random and long, and is the only key to a session for all clients that the listener
+//! admits.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -22,20 +22,19 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::handler::McpServerHandler;
 use crate::limits::{
     HTTP_SESSION_IDLE_MS_MAX, HTTP_SESSION_SPARE_MS, HTTP_SESSIONS_MAX, HTTP_SWEEP_MS,
     SETTLE_MS_MAX,
 };
-use crate::server_instance::McpServerInstance;
 use crate::server_parts::McpServerFactory;
 
-/// The sessions that there are.
 pub(crate) struct HttpSessions {
     transports: LocalSessionManager,
     server_factory: McpServerFactory,
     // Written when a session begins or ends, read by every request of one; the lock is held for a look-up.
     sessions: Mutex<HashMap<SessionId, Arc<HttpSession>>>,
-    /// Set when all are about to end, while `live` is locked: none begins afterwards.
+    /// Set when all are about to end, while `sessions` is locked: no session begins afterwards.
     is_closing: AtomicBool,
     background_tasks: TaskTracker,
     shutdown: CancellationToken,
@@ -54,14 +53,9 @@ pub(crate) enum HttpSessionError {
     Transport(#[from] LocalSessionManagerError),
 }
 
-/// What a session is connected to, handed to its handler with its first request.
-#[derive(Clone)]
-pub(crate) struct InitializedInstance(pub(crate) Arc<McpServerInstance>);
-
-/// A session, and when its client was last heard of.
+/// A session, and the time of the last message of its client.
 struct HttpSession {
-    instance: Arc<McpServerInstance>,
-    /// Told when a stream ends.
+    handler: Arc<McpServerHandler>,
     stream_ended: Notify,
     // Written by every request of the session and by the end of each of its streams, for a few instructions.
     presence: Mutex<HttpSessionPresence>,
@@ -75,20 +69,15 @@ struct HttpSessionPresence {
 }
 
 impl HttpSession {
-    fn new(conversation: Arc<McpServerInstance>) -> Self {
-        let presence = HttpSessionPresence { streams: 0, answers: 0, last_seen: Instant::now() };
-        Self { instance: conversation, stream_ended: Notify::new(), presence: Mutex::new(presence) }
-    }
-
     fn touch(&self) -> MutexGuard<'_, HttpSessionPresence> {
         let mut presence = self.presence.lock().unwrap_or_else(PoisonError::into_inner);
         presence.last_seen = Instant::now();
         presence
     }
 
-    /// Stops all calls, and waits until their answers have left or nobody takes them, each for a bounded time.
+    /// Stops all calls, and waits until their answers are sent or their streams are gone, each for a bounded time.
     async fn end(&self) {
-        self.instance.end().await;
+        self.handler.end().await;
         let answered = async {
             loop {
                 let left = self.stream_ended.notified();
@@ -100,12 +89,6 @@ impl HttpSession {
         };
         let _ = timeout(Duration::from_millis(SETTLE_MS_MAX), answered).await;
     }
-
-    /// Returns since when nobody has been there; `None` while somebody is.
-    fn idle_since(&self) -> Option<Instant> {
-        let presence = self.presence.lock().unwrap_or_else(PoisonError::into_inner);
-        (presence.streams == 0 && !self.instance.is_busy()).then_some(presence.last_seen)
-    }
 }
 
 impl HttpSessions {
@@ -114,21 +97,19 @@ impl HttpSessions {
         tending: TaskTracker,
         closed: CancellationToken,
     ) -> Self {
-        let mut wires = LocalSessionManager::default();
-        // The SDK takes a long call without news for silence, and would end the session in the middle of it.
-        wires.session_config.keep_alive = None;
-        let (live, is_closing) = (Mutex::default(), AtomicBool::new(false));
+        let mut transports = LocalSessionManager::default();
+        // The SDK takes a long call without news for silence, and would end the session during the call.
+        transports.session_config.keep_alive = None;
         Self {
-            transports: wires,
+            transports,
             server_factory: open,
-            sessions: live,
-            is_closing,
+            sessions: Mutex::default(),
+            is_closing: AtomicBool::new(false),
             background_tasks: tending,
             shutdown: closed,
         }
     }
 
-    /// Returns whether there is such a session.
     pub(crate) fn contains(&self, id: &str) -> bool {
         self.lock_sessions().contains_key(id)
     }
@@ -149,18 +130,17 @@ impl HttpSessions {
         self.end_session(&id).await.is_ok()
     }
 
-    /// Ends sessions whose clients have gone without a word, for as long as it is polled.
+    /// Ends sessions whose clients are gone, for as long as it is polled.
     pub(crate) async fn end_idle(&self) -> Infallible {
         loop {
             sleep(Duration::from_millis(HTTP_SWEEP_MS)).await;
             for id in self.idle_sessions(Duration::from_millis(HTTP_SESSION_IDLE_MS_MAX)) {
-                // A session whose wires are gone already has ended as well.
+                // A session whose transport is gone has ended as well.
                 let _ = self.end_session(&id).await;
             }
         }
     }
 
-    /// Ends all sessions.
     pub(crate) async fn end_all(&self) {
         let all: Vec<_> = {
             let mut live = self.lock_sessions();
@@ -174,13 +154,19 @@ impl HttpSessions {
     /// Returns the sessions that have been idle for so long, the longest first.
     fn idle_sessions(&self, period: Duration) -> Vec<SessionId> {
         let live = self.lock_sessions();
-        let since = live.iter().filter_map(|(id, live)| Some((live.idle_since()?, id.clone())));
-        let mut idle: Vec<_> = since.filter(|(since, _)| since.elapsed() >= period).collect();
+        let mut idle = Vec::new();
+        for (id, live) in live.iter() {
+            let presence = live.presence.lock().unwrap_or_else(PoisonError::into_inner);
+            let is_present = presence.streams > 0 || live.handler.is_busy();
+            if !is_present && presence.last_seen.elapsed() >= period {
+                idle.push((presence.last_seen, id.clone()));
+            }
+        }
         idle.sort();
         idle.into_iter().map(|(_, id)| id).collect()
     }
 
-    /// Tells the calls of a session to stop, and takes its wires down when they have.
+    /// Tells the calls of a session to stop, and then closes its transport.
     async fn end_session(&self, id: &SessionId) -> Result<(), HttpSessionError> {
         let live = self.lock_sessions().remove(id);
         if let Some(live) = live {
@@ -189,7 +175,7 @@ impl HttpSessions {
         Ok(self.transports.close_session(id).await?)
     }
 
-    /// Returns the session, which has been heard of.
+    /// Returns a session whose client has just sent a message.
     fn touch_session(&self, id: &SessionId) -> Option<Arc<HttpSession>> {
         let live = self.lock_sessions().get(id).cloned()?;
         drop(live.touch());
@@ -206,14 +192,33 @@ impl SessionManager for HttpSessions {
     type Transport = SessionTransport;
 
     async fn create_session(&self) -> Result<(SessionId, Self::Transport), Self::Error> {
-        let conversation = (self.server_factory)().map_err(HttpSessionError::Open)?;
-        let conversation = Arc::new(McpServerInstance::new(conversation));
+        let server = (self.server_factory)().map_err(HttpSessionError::Open)?;
+        let handler = Arc::new(McpServerHandler::new(server));
         let (id, transport) = self.transports.create_session().await?;
-        if let Err(err) = self.insert_session(&id, &conversation) {
+        let refusal = {
+            // Checked while the lock is held, so that the limit holds for all clients that come at once.
+            let mut live = self.lock_sessions();
+            if self.is_closing() {
+                Some(HttpSessionError::Closing)
+            } else if live.len() >= HTTP_SESSIONS_MAX {
+                Some(HttpSessionError::TooMany)
+            } else {
+                let presence =
+                    HttpSessionPresence { streams: 0, answers: 0, last_seen: Instant::now() };
+                let session = HttpSession {
+                    handler: Arc::clone(&handler),
+                    stream_ended: Notify::new(),
+                    presence: Mutex::new(presence),
+                };
+                live.insert(id.clone(), Arc::new(session));
+                None
+            }
+        };
+        if let Some(err) = refusal {
             self.transports.close_session(&id).await?;
             return Err(err);
         }
-        expire_in_background(&self.background_tasks, &conversation, &self.shutdown);
+        expire_in_background(&self.background_tasks, &handler, &self.shutdown);
         Ok((id, transport))
     }
 
@@ -225,8 +230,7 @@ impl SessionManager for HttpSessions {
         if let (Some(live), JsonRpcMessage::Request(request)) =
             (self.touch_session(id), &mut message)
         {
-            let begun = InitializedInstance(Arc::clone(&live.instance));
-            request.request.extensions_mut().insert(begun);
+            request.request.extensions_mut().insert(Arc::clone(&live.handler));
         }
         Ok(self.transports.initialize_session(id, message).await?)
     }
@@ -244,11 +248,7 @@ impl SessionManager for HttpSessions {
         id: &SessionId,
         message: ClientJsonRpcMessage,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
-        Ok(self.count_stream(
-            id,
-            HttpStreamPurpose::Answer,
-            self.transports.create_stream(id, message).await?,
-        ))
+        Ok(self.count_stream(id, 1, self.transports.create_stream(id, message).await?))
     }
 
     async fn accept_message(
@@ -263,11 +263,7 @@ impl SessionManager for HttpSessions {
         &self,
         id: &SessionId,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
-        Ok(self.count_stream(
-            id,
-            HttpStreamPurpose::Standalone,
-            self.transports.create_standalone_stream(id).await?,
-        ))
+        Ok(self.count_stream(id, 0, self.transports.create_standalone_stream(id).await?))
     }
 
     async fn resume(
@@ -275,70 +271,27 @@ impl SessionManager for HttpSessions {
         id: &SessionId,
         last_event_id: String,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
-        Ok(self.count_stream(
-            id,
-            HttpStreamPurpose::Standalone,
-            self.transports.resume(id, last_event_id).await?,
-        ))
+        Ok(self.count_stream(id, 0, self.transports.resume(id, last_event_id).await?))
     }
 }
 
 impl HttpSessions {
-    /// Lets a session begin. What is checked holds for as long as the lock is held, so that it holds for all who come at once.
-    fn insert_session(
-        &self,
-        id: &SessionId,
-        conversation: &Arc<McpServerInstance>,
-    ) -> Result<(), HttpSessionError> {
-        let mut live = self.lock_sessions();
-        if self.is_closing() {
-            return Err(HttpSessionError::Closing);
-        }
-        if live.len() >= HTTP_SESSIONS_MAX {
-            return Err(HttpSessionError::TooMany);
-        }
-        live.insert(id.clone(), Arc::new(HttpSession::new(Arc::clone(conversation))));
-        Ok(())
-    }
-
-    fn count_stream<S>(
-        &self,
-        id: &SessionId,
-        stay: HttpStreamPurpose,
-        stream: S,
-    ) -> CountedHttpStream<S> {
+    /// Counts the reader of a stream as present. `answers` is 1 for a stream that ends with an answer, otherwise 0.
+    fn count_stream<S>(&self, id: &SessionId, answers: usize, stream: S) -> CountedHttpStream<S> {
         let live = self.lock_sessions().get(id).cloned();
         if let Some(live) = &live {
             let mut presence = live.touch();
             presence.streams += 1;
-            presence.answers += stay.pending_answers();
+            presence.answers += answers;
         }
-        CountedHttpStream { stream: Box::pin(stream), purpose: stay, session: live }
-    }
-}
-
-/// How long a stream is there.
-#[derive(Clone, Copy, Debug)]
-enum HttpStreamPurpose {
-    /// Until a request is answered.
-    Answer,
-    /// For as long as its reader likes.
-    Standalone,
-}
-
-impl HttpStreamPurpose {
-    fn pending_answers(self) -> usize {
-        match self {
-            Self::Answer => 1,
-            Self::Standalone => 0,
-        }
+        CountedHttpStream { stream: Box::pin(stream), answers, session: live }
     }
 }
 
 /// A stream whose reader counts as present.
 struct CountedHttpStream<S> {
     stream: Pin<Box<S>>,
-    purpose: HttpStreamPurpose,
+    answers: usize,
     session: Option<Arc<HttpSession>>,
 }
 
@@ -355,24 +308,24 @@ impl<S> Drop for CountedHttpStream<S> {
         if let Some(live) = &self.session {
             let mut presence = live.touch();
             presence.streams = presence.streams.saturating_sub(1);
-            presence.answers = presence.answers.saturating_sub(self.purpose.pending_answers());
+            presence.answers = presence.answers.saturating_sub(self.answers);
             drop(presence);
             live.stream_ended.notify_waiters();
         }
     }
 }
 
-/// Looks after what waits in a conversation until either of them ends.
+/// Refuses calls whose question is not answered in time, until the session or the server ends.
 pub(super) fn expire_in_background(
     tending: &TaskTracker,
-    conversation: &Arc<McpServerInstance>,
+    handler: &Arc<McpServerHandler>,
     closed: &CancellationToken,
 ) {
-    let (conversation, closed) = (Arc::clone(conversation), closed.clone());
+    let (handler, closed) = (Arc::clone(handler), closed.clone());
     tending.spawn(async move {
         tokio::select! {
-            never = conversation.expire_calls() => match never {},
-            () = conversation.stop.cancelled() => {}
+            never = handler.expire_calls() => match never {},
+            () = handler.stop.cancelled() => {}
             () = closed.cancelled() => {}
         }
     });

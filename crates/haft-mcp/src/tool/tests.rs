@@ -13,7 +13,7 @@ use super::*;
 #[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "only the schema is used")]
 struct Order {
-    /// What to order.
+    /// The item to order.
     sku: String,
 }
 
