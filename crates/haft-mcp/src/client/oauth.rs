@@ -1,6 +1,5 @@
-//! Who haft is to a server that runs elsewhere: the tokens of a login, which are sent to that server alone, renewed once when
-//! it takes them no more, and kept by whoever configures it. A person takes part in [`Login`] only; whatever is
-//! called without a login fails and says so.
+//! Logins to remote servers: the tokens of a login are sent to that server alone, renewed once when it rejects them, and stored
+//! by the embedding program. A person takes part in [`Login`] only. A call without a login fails and says so.
 //!
 //! The SDK has an OAuth client too. It would bring 15 crates and save 85 lines here.
 
@@ -8,7 +7,6 @@ mod asker;
 mod authorization;
 mod challenge;
 mod discovery;
-mod encoding;
 mod identity;
 mod login;
 mod redirect;

@@ -1,6 +1,6 @@
-//! Requests about who somebody is, each to the one whom it is for: the server, or whoever it names. What a public server names is
-//! asked at public addresses only, and at those that were judged: else a server could have haft ask around in the network
-//! that it runs in.
+//! Requests of a login, each to the server or to an authorization server that it names. If the server is public, haft connects
+//! only to public addresses, and only to those that it checked. Otherwise a server could have haft send requests within the
+//! network that haft runs in.
 
 use haft::{AddressError, Networking};
 use reqwest::{Method, RequestBuilder, Url};
@@ -10,38 +10,22 @@ use crate::client::http_client::{
     self, http_client, http_client_at, is_loopback, send_oauth_request,
 };
 
-/// Asks a server, and those whom it names.
+/// Sends requests to a server, and to authorization servers that it names.
 pub(super) struct Asker {
-    server: Url,
+    pub(super) server: Url,
     networking: Networking,
 }
 
 impl Asker {
-    /// Returns what asks a server and those whom it names.
     pub(super) fn new(server: Url, networking: Networking) -> Result<Self, String> {
-        // What is wrong with the authorities is said before anything is asked.
+        // An error in the certificate authorities is reported before the first request.
         http_client(&networking, &server)?;
         Ok(Self { server, networking })
-    }
-
-    /// Returns where the server is.
-    pub(super) fn server(&self) -> &Url {
-        &self.server
     }
 
     /// Returns an address that the server names, if it may.
     pub(super) fn named(&self, named: &str) -> Result<Url, String> {
         http_client::check_named_url(&self.server, named)
-    }
-
-    /// Returns a request for what can be read at an address.
-    pub(super) async fn get(&self, url: &Url) -> Result<RequestBuilder, String> {
-        self.request(Method::GET, url).await
-    }
-
-    /// Returns a request that tells something.
-    pub(super) async fn post(&self, url: &Url) -> Result<RequestBuilder, String> {
-        self.request(Method::POST, url).await
     }
 
     /// Returns the document at an address; nothing if there is none.
@@ -50,7 +34,11 @@ impl Asker {
         url: &Url,
     ) -> Result<Option<T>, String> {
         let unread = |err: String| format!("{url} cannot be read: {err}");
-        let request = self.get(url).await.map_err(unread)?.header("accept", "application/json");
+        let request = self
+            .request(Method::GET, url)
+            .await
+            .map_err(unread)?
+            .header("accept", "application/json");
         let (status, body) = send_oauth_request(request).await.map_err(unread)?;
         match status {
             200 => serde_json::from_slice(&body)
@@ -65,30 +53,30 @@ impl Asker {
         }
     }
 
-    async fn request(&self, method: Method, url: &Url) -> Result<RequestBuilder, String> {
-        Ok(self.client(url).await?.request(method, url.clone()))
-    }
-
-    /// Returns the client for an address.
-    async fn client(&self, url: &Url) -> Result<reqwest::Client, String> {
-        // Where the server itself is was said by whoever configured it.
-        if url.host() == self.server.host() || is_loopback(&self.server) {
-            return http_client(&self.networking, url);
-        }
-        match self.networking.public_addresses(url.as_str()).await {
-            Ok(addresses) => http_client_at(&self.networking, url, &addresses),
-            // A server within a network has its users vouched for there.
-            Err(AddressError::NotPublic { .. }) if self.is_near().await => {
-                http_client(&self.networking, url)
+    pub(super) async fn request(
+        &self,
+        method: Method,
+        url: &Url,
+    ) -> Result<RequestBuilder, String> {
+        let networking = &self.networking;
+        // The user configured the address of the server itself.
+        let client = if url.host() == self.server.host() || is_loopback(&self.server) {
+            http_client(networking, url)?
+        } else {
+            match networking.public_addresses(url.as_str()).await {
+                Ok(addresses) => http_client_at(networking, url, &addresses)?,
+                Err(err @ AddressError::NotPublic { .. }) => {
+                    // A server within a network can have its authorization server there.
+                    let found = networking.public_addresses(self.server.as_str()).await;
+                    let Err(AddressError::NotPublic { .. }) = found else {
+                        return Err(err.to_string());
+                    };
+                    http_client(networking, url)?
+                }
+                Err(err) => return Err(err.to_string()),
             }
-            Err(err) => Err(err.to_string()),
-        }
-    }
-
-    /// Returns whether the server is at no public address.
-    async fn is_near(&self) -> bool {
-        let found = self.networking.public_addresses(self.server.as_str()).await;
-        matches!(found, Err(AddressError::NotPublic { .. }))
+        };
+        Ok(client.request(method, url.clone()))
     }
 }
 
@@ -121,7 +109,7 @@ mod tests {
     async fn check(server: &str, asked: &str, expect: Result<(), &str>) {
         let networking = Networking { resolver: Arc::new(Names), ..Networking::default() };
         let asker = Asker::new(Url::parse(server).unwrap(), networking).unwrap();
-        let found = asker.get(&Url::parse(asked).unwrap()).await.map(|_| ());
+        let found = asker.request(Method::GET, &Url::parse(asked).unwrap()).await.map(|_| ());
         assert_eq!(found, expect.map_err(str::to_owned), "{server} {asked}");
     }
 

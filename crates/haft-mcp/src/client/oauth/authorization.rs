@@ -12,28 +12,28 @@ use super::challenge::Challenge;
 use super::token::{Kept, request};
 use crate::client::http_client;
 
-/// Keeps what a login brings, for one server. It holds secrets: nobody but its user may read it.
+/// Stores the tokens of one server. They are secrets: only their user may read the store.
 pub trait TokenStore: Send + Sync {
-    /// Returns what was kept.
+    /// Returns the stored text.
     fn get(&self) -> Option<String>;
 
-    /// Keeps a text in place of what was kept.
+    /// Replaces the stored text.
     fn put(&self, text: &str) -> io::Result<()>;
 
-    /// Keeps nothing any more.
+    /// Removes the stored text.
     fn remove(&self) -> io::Result<()>;
 }
 
-/// What the configuration says about logins to one server.
+/// The configuration of logins to one server.
 #[derive(Clone, Default)]
 pub struct OAuthOptions {
-    /// What haft is called there, if somebody has agreed on that.
+    /// The client id of haft there, if it has one.
     pub client_id: Option<String>,
-    /// What goes with it.
+    /// The secret of that client.
     pub client_secret: Option<String>,
-    /// Where it is written down what haft is, for those who read that.
+    /// The address of a document that describes haft as a client.
     pub client_metadata_url: Option<String>,
-    /// What a token has to allow, if not what the server says.
+    /// The scopes of a token, instead of those that the server names.
     pub scopes: Vec<String>,
 }
 
@@ -66,7 +66,7 @@ impl Authorization {
         Ok(Self { asker, options, store, challenged, renewing })
     }
 
-    /// Returns whether somebody has logged in.
+    /// Returns whether there is a login.
     pub fn is_logged_in(&self) -> bool {
         self.kept().is_some()
     }
@@ -86,7 +86,6 @@ impl Authorization {
         Some(self.kept()?.access_token)
     }
 
-    /// Takes note of a refusal.
     pub(in crate::client) fn refused(&self, challenge: Option<Challenge>) {
         let challenge = challenge.unwrap_or_default();
         if challenge.is_scope_missing
@@ -111,7 +110,25 @@ impl Authorization {
         if kept.access_token != used {
             return Some(kept.access_token);
         }
-        match self.renew(&kept).await {
+        let renewal = async {
+            let refresh_token =
+                kept.refresh_token.as_deref().ok_or("there is none to renew it with")?;
+            let endpoint = self.asker.named(&kept.token_endpoint)?;
+            let fields = [
+                ("grant_type", "refresh_token"),
+                ("refresh_token", refresh_token),
+                ("resource", &kept.resource),
+            ];
+            let tokens = request(&self.asker, &endpoint, &kept.client, &fields).await?;
+            let mut renewed = kept.clone();
+            renewed.scopes = tokens.scopes(&kept.scopes);
+            renewed.access_token = tokens.access_token;
+            // A token that is not replaced stays valid.
+            renewed.refresh_token = tokens.refresh_token.or_else(|| kept.refresh_token.clone());
+            self.keep(&renewed).map_err(|err| format!("it cannot be kept: {err}"))?;
+            Ok::<_, String>(renewed.access_token)
+        };
+        match renewal.await {
             Ok(token) => Some(token),
             Err(why) => {
                 tracing::debug!(why, "the token of an MCP server was not renewed");
@@ -120,32 +137,11 @@ impl Authorization {
         }
     }
 
-    async fn renew(&self, kept: &Kept) -> Result<String, String> {
-        let refresh_token =
-            kept.refresh_token.as_deref().ok_or("there is none to renew it with")?;
-        let endpoint = self.asker.named(&kept.token_endpoint)?;
-        let fields = [
-            ("grant_type", "refresh_token"),
-            ("refresh_token", refresh_token),
-            ("resource", &kept.resource),
-        ];
-        let tokens = request(&self.asker, &endpoint, &kept.client, &fields).await?;
-        let mut renewed = kept.clone();
-        renewed.scopes = tokens.scopes(&kept.scopes);
-        renewed.access_token = tokens.access_token;
-        // What is not replaced holds on.
-        renewed.refresh_token = tokens.refresh_token.or_else(|| kept.refresh_token.clone());
-        self.keep(&renewed).map_err(|err| format!("it cannot be kept: {err}"))?;
-        Ok(renewed.access_token)
-    }
-
-    /// Returns the login that is kept.
     pub(super) fn kept(&self) -> Option<Kept> {
-        // What another version kept otherwise is no login.
+        // A login in the format of another version does not count.
         serde_json::from_str(&self.store.get()?).ok()
     }
 
-    /// Keeps a login in place of the one before.
     pub(super) fn keep(&self, kept: &Kept) -> io::Result<()> {
         self.store.put(&serde_json::to_string(kept)?)
     }

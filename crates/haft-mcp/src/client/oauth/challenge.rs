@@ -1,29 +1,23 @@
-//! What a server says with a refusal: where to read about who vouches for its users, and what a token has to allow.
+//! The challenge in a server's refusal: the address of its metadata, and the scopes that a token needs.
 
 use http::HeaderMap;
 use http::header::WWW_AUTHENTICATE;
 
-/// What is kept of one refusal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::client) struct Challenge {
-    /// Where the document about the server is.
     pub(in crate::client) resource_metadata: Option<String>,
-    /// What a token has to allow.
     pub(in crate::client) scopes: Vec<String>,
     /// Whether a token was there and allows too little.
     pub(in crate::client) is_scope_missing: bool,
 }
 
-/// Returns what a refusal says; nothing if it says nothing about tokens.
+/// Returns the challenge of a refusal; `None` if it says nothing about tokens.
 pub(in crate::client) fn challenge(headers: &HeaderMap) -> Option<Challenge> {
     let values = headers.get_all(WWW_AUTHENTICATE).into_iter();
-    values.filter_map(|value| parse(value.to_str().ok()?)).next()
-}
-
-fn parse(value: &str) -> Option<Challenge> {
-    let start = bearer(value)?;
+    let mut values = values.filter_map(|value| value.to_str().ok());
+    let parameters = values.find_map(bearer_parameters)?;
     let mut challenge = Challenge::default();
-    for (name, value) in Parameters(value.get(start..)?) {
+    for (name, value) in Parameters(parameters) {
         match name.to_ascii_lowercase().as_str() {
             "resource_metadata" => challenge.resource_metadata = Some(value),
             "scope" => challenge.scopes = value.split_whitespace().map(str::to_owned).collect(),
@@ -34,8 +28,8 @@ fn parse(value: &str) -> Option<Challenge> {
     Some(challenge)
 }
 
-/// Returns where the parameters of the scheme for tokens begin. Other schemes may come before it.
-fn bearer(value: &str) -> Option<usize> {
+/// Returns the parameters of the scheme for tokens, and everything after them. Other schemes may come before it.
+fn bearer_parameters(value: &str) -> Option<&str> {
     const SCHEME: &str = "bearer";
     let lower = value.to_ascii_lowercase();
     let mut is_quoted = false;
@@ -45,7 +39,7 @@ fn bearer(value: &str) -> Option<usize> {
         if is_start && !is_quoted && rest.starts_with(SCHEME) {
             let after = at + SCHEME.len();
             if lower.get(after..)?.chars().next().is_none_or(|next| next.is_ascii_whitespace()) {
-                return Some(after);
+                return value.get(after..);
             }
         }
         is_quoted ^= char == '"';
@@ -69,7 +63,17 @@ impl Iterator for Parameters<'_> {
             return None;
         }
         let (value, rest) = match rest.trim_start().strip_prefix('"') {
-            Some(quoted) => unquoted(quoted)?,
+            Some(quoted) => {
+                let mut value = String::new();
+                let mut chars = quoted.char_indices();
+                loop {
+                    match chars.next()? {
+                        (at, '"') => break (value, quoted.get(at + 1..)?),
+                        (_, '\\') => value.push(chars.next()?.1),
+                        (_, char) => value.push(char),
+                    }
+                }
+            }
             None => {
                 let end = rest.find([',', ' ']).unwrap_or(rest.len());
                 (rest.get(..end)?.trim().to_owned(), rest.get(end..)?)
@@ -80,20 +84,6 @@ impl Iterator for Parameters<'_> {
     }
 }
 
-/// Returns what stands before the closing quote, and what comes after it.
-fn unquoted(text: &str) -> Option<(String, &str)> {
-    let mut value = String::new();
-    let mut chars = text.char_indices();
-    while let Some((at, char)) = chars.next() {
-        match char {
-            '"' => return Some((value, text.get(at + 1..)?)),
-            '\\' => value.push(chars.next()?.1),
-            char => value.push(char),
-        }
-    }
-    None
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -101,7 +91,8 @@ mod tests {
     #[test]
     fn refusals_are_read() {
         let check = |value: &str, expect: Option<(&str, &str, bool)>| {
-            let found = parse(value).map(|challenge| {
+            let headers = HeaderMap::from_iter([(WWW_AUTHENTICATE, value.parse().unwrap())]);
+            let found = challenge(&headers).map(|challenge| {
                 let metadata = challenge.resource_metadata.unwrap_or_default();
                 (metadata, challenge.scopes.join(" "), challenge.is_scope_missing)
             });

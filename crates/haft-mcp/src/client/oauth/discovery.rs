@@ -1,5 +1,5 @@
-//! Who vouches for the users of a server: what the server says of itself, and what the one that it names says of itself. Each
-//! is believed about itself alone.
+//! The authorization server of a server: the metadata of the server, and the metadata of the authorization server that it
+//! names. Each is believed only about itself.
 
 use reqwest::Url;
 use serde::Deserialize;
@@ -7,7 +7,6 @@ use serde::Deserialize;
 use super::asker::Asker;
 use super::challenge::Challenge;
 
-/// What a server says of itself.
 #[derive(Deserialize)]
 struct ResourceMetadata {
     resource: String,
@@ -17,7 +16,6 @@ struct ResourceMetadata {
     scopes_supported: Vec<String>,
 }
 
-/// What one that vouches for users says of itself.
 #[derive(Deserialize)]
 pub(super) struct IssuerMetadata {
     pub(super) issuer: String,
@@ -35,22 +33,41 @@ pub(super) struct IssuerMetadata {
     pub(super) authorization_response_iss_parameter_supported: bool,
 }
 
-/// What was found out.
 pub(super) struct Discovered {
     pub(super) issuer: IssuerMetadata,
-    /// What tokens are to be for.
     pub(super) resource: String,
-    /// What tokens of the server can allow.
+    /// The scopes that tokens of the server can have.
     pub(super) scopes: Vec<String>,
 }
 
-/// Finds out who vouches for the users of a server.
+/// Finds the authorization server of a server.
 pub(super) async fn discover(asker: &Asker, challenge: &Challenge) -> Result<Discovered, String> {
-    let server = asker.server();
-    let Some(about) = about_server(asker, challenge).await? else {
-        // Servers of an older protocol vouch for their users themselves.
+    let server = &asker.server;
+    let named = challenge.resource_metadata.as_deref();
+    let places = match named.map(|named| asker.named(named)).transpose()? {
+        Some(place) => vec![place],
+        None => {
+            let mut places = vec![
+                well_known(server, "oauth-protected-resource", server.path()),
+                well_known(server, "oauth-protected-resource", ""),
+            ];
+            places.dedup();
+            places
+        }
+    };
+    let mut about = None;
+    for place in places {
+        about = asker.document::<ResourceMetadata>(&place).await?;
+        if about.is_some() {
+            break;
+        }
+    }
+    let Some(about) = about else {
+        // Servers of an older protocol are their own authorization servers.
         let issuer = server.origin().ascii_serialization();
-        let resource = without_fragment(server);
+        let mut resource = server.clone();
+        resource.set_fragment(None);
+        let resource = resource.to_string();
         let issuer = about_issuer(asker, &issuer).await.map_err(|why| {
             format!("it offers no login: it does not say who vouches for its users, and {why}")
         })?;
@@ -72,28 +89,7 @@ pub(super) async fn discover(asker: &Asker, challenge: &Challenge) -> Result<Dis
             Err(why) => first_problem = first_problem.or(Some(why)),
         }
     }
-    Err(first_problem.unwrap_or_else(|| "it names nobody who vouches for its users".to_owned()))
-}
-
-async fn about_server(
-    asker: &Asker,
-    challenge: &Challenge,
-) -> Result<Option<ResourceMetadata>, String> {
-    let server = asker.server();
-    let named = challenge.resource_metadata.as_deref();
-    let mut places: Vec<Url> =
-        named.map(|named| asker.named(named)).transpose()?.into_iter().collect();
-    if places.is_empty() {
-        places.push(well_known(server, "oauth-protected-resource", server.path()));
-        places.push(well_known(server, "oauth-protected-resource", ""));
-        places.dedup();
-    }
-    for place in places {
-        if let Some(found) = asker.document(&place).await? {
-            return Ok(Some(found));
-        }
-    }
-    Ok(None)
+    Err(first_problem.unwrap_or_else(|| "it names no authorization server".to_owned()))
 }
 
 async fn about_issuer(asker: &Asker, named: &str) -> Result<IssuerMetadata, String> {
@@ -111,29 +107,24 @@ async fn about_issuer(asker: &Asker, named: &str) -> Result<IssuerMetadata, Stri
         places.push(appended);
     }
     for place in places {
-        if let Some(found) = asker.document::<IssuerMetadata>(&place).await? {
-            return checked(found, asker, named);
+        let Some(found) = asker.document::<IssuerMetadata>(&place).await? else { continue };
+        // A slash at the end of an address without a path makes no other address.
+        let is_same = found.issuer == named
+            || matches!((Url::parse(&found.issuer), Url::parse(named)),
+                (Ok(one), Ok(other)) if one == other && one.path() == "/");
+        if !is_same {
+            return Err(format!("the document of {named} is that of {:?}", found.issuer));
         }
+        asker.named(&found.authorization_endpoint)?;
+        asker.named(&found.token_endpoint)?;
+        if !found.code_challenge_methods_supported.iter().any(|method| method == "S256") {
+            return Err(format!(
+                "{named} does not protect codes by S256, without which no token is asked for"
+            ));
+        }
+        return Ok(found);
     }
     Err(format!("{named} vouches for its users, and does not say how (no document below {named})"))
-}
-
-fn checked(found: IssuerMetadata, asker: &Asker, named: &str) -> Result<IssuerMetadata, String> {
-    // A slash at the end of an address without a path makes no other address.
-    let is_same = found.issuer == named
-        || matches!((Url::parse(&found.issuer), Url::parse(named)),
-            (Ok(one), Ok(other)) if one == other && one.path() == "/");
-    if !is_same {
-        return Err(format!("the document of {named} is that of {:?}", found.issuer));
-    }
-    asker.named(&found.authorization_endpoint)?;
-    asker.named(&found.token_endpoint)?;
-    if !found.code_challenge_methods_supported.iter().any(|method| method == "S256") {
-        return Err(format!(
-            "{named} does not protect codes by S256, without which no token is asked for"
-        ));
-    }
-    Ok(found)
 }
 
 /// Returns the address of a document that every host keeps at the same place.
@@ -154,12 +145,6 @@ fn describes(resource: &str, server: &Url) -> bool {
         .strip_prefix(path)
         .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
     resource.origin() == server.origin() && resource.fragment().is_none() && is_below
-}
-
-fn without_fragment(url: &Url) -> String {
-    let mut url = url.clone();
-    url.set_fragment(None);
-    url.to_string()
 }
 
 #[cfg(test)]

@@ -1,7 +1,6 @@
-//! What haft is to one that vouches for users: what was agreed on, what is written down at an address, or what it is told
-//! now.
+//! The identity of haft at an authorization server: a configured client id, the address of a document, or a registration.
 
-use reqwest::Url;
+use reqwest::Method;
 use serde::Deserialize;
 use serde_json::json;
 
@@ -18,7 +17,7 @@ struct Registered {
     token_endpoint_auth_method: Option<String>,
 }
 
-/// Returns what haft is there.
+/// Returns the identity of haft; registers it if necessary.
 pub(super) async fn identity(
     asker: &Asker,
     issuer: &IssuerMetadata,
@@ -37,22 +36,17 @@ pub(super) async fn identity(
     }
     let Some(endpoint) = &issuer.registration_endpoint else {
         return Err(format!(
-            "{} lets no program introduce itself: agree with whoever runs it on a client id, and write \
+            "{} lets no program introduce itself: get a client id from its operator, and write \
              oauth = {{ client_id = \"…\" }} into the server's table",
             issuer.issuer
         ));
     };
     let endpoint = asker.named(endpoint)?;
-    register(asker, &endpoint, issuer, (redirect_uri, scopes)).await
-}
-
-async fn register(
-    asker: &Asker,
-    endpoint: &Url,
-    issuer: &IssuerMetadata,
-    (redirect_uri, scopes): (&str, &[String]),
-) -> Result<ClientIdentity, String> {
-    let method = wanted_method(issuer);
+    // haft prefers not to authenticate, because a program on a user's machine keeps no secret.
+    let method = match &issuer.token_endpoint_auth_methods_supported {
+        Some(methods) if !methods.iter().any(|method| method == "none") => secret_method(issuer),
+        Some(_) | None => ClientMethod::None,
+    };
     let mut about = json!({
         "client_name": "haft",
         "application_type": "native",
@@ -69,7 +63,7 @@ async fn register(
     let name = &issuer.issuer;
     let not_taken = |err: String| format!("{name} does not take haft as a client: {err}");
     let request = asker
-        .post(endpoint)
+        .request(Method::POST, &endpoint)
         .await
         .map_err(not_taken)?
         .header("content-type", "application/json")
@@ -92,14 +86,6 @@ async fn register(
         (None, None) => ClientMethod::None,
     };
     Ok(ClientIdentity { id: registered.client_id, secret: registered.client_secret, method })
-}
-
-/// Returns how haft would like to show who it is: not at all, because a program on somebody's machine keeps no secret.
-fn wanted_method(issuer: &IssuerMetadata) -> ClientMethod {
-    match &issuer.token_endpoint_auth_methods_supported {
-        Some(methods) if !methods.iter().any(|method| method == "none") => secret_method(issuer),
-        Some(_) | None => ClientMethod::None,
-    }
 }
 
 /// Returns how a secret is shown.

@@ -1,21 +1,24 @@
-//! One login: an address that a person opens, and what comes back from there for a token. What comes back belongs to this login
-//! and to the one who was asked, or is not used.
+//! One login: an address that a person opens, and the exchange of the returned code for a token. A response is used only if it
+//! belongs to this login and comes from the authorization server that was asked.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
 
-use reqwest::Url;
+use reqwest::{Method, Url};
+use sha2::{Digest as _, Sha256};
 
 use super::authorization::Authorization;
 use super::challenge::{Challenge, challenge};
 use super::discovery::{IssuerMetadata, discover};
-use super::encoding::{base64url, fingerprint};
 use super::identity::identity;
 use super::token::{ClientIdentity, Kept, refusal_text, request};
+use crate::base64::base64url;
 use crate::client::http_client::shown_reason;
+use crate::client::limits::OAUTH_MS_MAX;
 
 /// Random bytes that one login needs.
 pub const LOGIN_ENTROPY_BYTES: usize = 64;
-/// What is asked for in order to be able to renew a token, where that is known.
+/// The scope that makes a token renewable, if the authorization server knows it.
 const RENEWABLE_SCOPE: &str = "offline_access";
 
 /// Why there is no login.
@@ -25,10 +28,10 @@ pub enum LoginError {
     /// The server, or the one who vouches for its users, does not offer what is needed.
     #[error("{0}")]
     NotOffered(String),
-    /// Whoever was asked said no.
+    /// The authorization server or the person refused.
     #[error("{0}")]
     Refused(String),
-    /// What came back does not belong to this login.
+    /// The response does not belong to this login.
     #[error("{0}")]
     Foreign(String),
     /// The token cannot be kept.
@@ -38,7 +41,7 @@ pub enum LoginError {
 
 /// A login that a person has to take part in.
 pub struct Login {
-    /// What the person opens.
+    /// The address that the person opens.
     pub url: String,
     authorization: Arc<Authorization>,
     issuer: IssuerMetadata,
@@ -57,11 +60,24 @@ impl Authorization {
         redirect_uri: &str,
         entropy: [u8; LOGIN_ENTROPY_BYTES],
     ) -> Result<Login, LoginError> {
-        let known =
-            self.challenged.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
+        let known = self.challenged.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let challenge = match known {
             Some(challenge) => challenge,
-            None => self.asked_for().await.unwrap_or_default(),
+            // The server is asked without a token, so that it returns its challenge.
+            None => match self.asker.request(Method::POST, &self.asker.server).await {
+                Err(_) => Challenge::default(),
+                Ok(request) => {
+                    let request = request
+                        .timeout(Duration::from_millis(OAUTH_MS_MAX))
+                        .header("content-type", "application/json")
+                        .header("accept", "application/json, text/event-stream")
+                        .body(r#"{"jsonrpc":"2.0","id":0,"method":"ping"}"#);
+                    let response = request.send().await.ok();
+                    let response = response.filter(|response| response.status().as_u16() == 401);
+                    let challenge = response.and_then(|response| challenge(response.headers()));
+                    challenge.unwrap_or_default()
+                }
+            },
         };
         let found = discover(&self.asker, &challenge).await;
         let found = found.map_err(LoginError::NotOffered)?;
@@ -80,23 +96,25 @@ impl Authorization {
             verifier: base64url(verifier),
             state: base64url(state),
         };
-        login.url = login.address().map_err(LoginError::NotOffered)?;
+        let code_challenge = base64url(&Sha256::digest(login.verifier.as_bytes()));
+        let url = self.asker.named(&login.issuer.authorization_endpoint);
+        let mut url = url.map_err(LoginError::NotOffered)?;
+        {
+            let mut query = url.query_pairs_mut();
+            query
+                .append_pair("response_type", "code")
+                .append_pair("client_id", &login.identity.id)
+                .append_pair("redirect_uri", redirect_uri)
+                .append_pair("state", &login.state)
+                .append_pair("code_challenge", &code_challenge)
+                .append_pair("code_challenge_method", "S256")
+                .append_pair("resource", &login.resource);
+            if !login.scopes.is_empty() {
+                query.append_pair("scope", &login.scopes.join(" "));
+            }
+        }
+        login.url = url.into();
         Ok(login)
-    }
-
-    /// Returns what the server says to somebody without a token.
-    async fn asked_for(&self) -> Option<Challenge> {
-        let request = self
-            .asker
-            .post(self.asker.server())
-            .await
-            .ok()?
-            .timeout(std::time::Duration::from_millis(crate::client::limits::OAUTH_MS_MAX))
-            .header("content-type", "application/json")
-            .header("accept", "application/json, text/event-stream")
-            .body(r#"{"jsonrpc":"2.0","id":0,"method":"ping"}"#);
-        let response = request.send().await.ok()?;
-        (response.status().as_u16() == 401).then(|| challenge(response.headers()))?
     }
 
     /// Returns what a token is to allow: what the configuration says, else what the server wants, else what it knows; and
@@ -173,15 +191,14 @@ impl Login {
             refresh_token: tokens.refresh_token,
         };
         authorization.keep(&kept).map_err(LoginError::NotKept)?;
-        *authorization.challenged.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = None;
+        *authorization.challenged.lock().unwrap_or_else(PoisonError::into_inner) = None;
         Ok(())
     }
 
     fn code(&self, redirected: &str) -> Result<String, LoginError> {
         let answer = Answer::read(redirected).map_err(LoginError::Foreign)?;
         if answer.state != self.state {
-            let message =
-                "the address is not that of this login: it belongs to another one, or to nobody";
+            let message = "the address belongs to another login, or to none";
             return Err(LoginError::Foreign(message.to_owned()));
         }
         let expected = &self.issuer.issuer;
@@ -201,28 +218,9 @@ impl Login {
         }
         answer.code.map_err(|why| LoginError::Refused(format!("{expected} did not agree: {why}")))
     }
-
-    fn address(&self) -> Result<String, String> {
-        let mut url = self.authorization.asker.named(&self.issuer.authorization_endpoint)?;
-        {
-            let mut query = url.query_pairs_mut();
-            query
-                .append_pair("response_type", "code")
-                .append_pair("client_id", &self.identity.id)
-                .append_pair("redirect_uri", &self.redirect_uri)
-                .append_pair("state", &self.state)
-                .append_pair("code_challenge", &fingerprint(&self.verifier))
-                .append_pair("code_challenge_method", "S256")
-                .append_pair("resource", &self.resource);
-            if !self.scopes.is_empty() {
-                query.append_pair("scope", &self.scopes.join(" "));
-            }
-        }
-        Ok(url.into())
-    }
 }
 
-/// What an address that came back says.
+/// The response in a returned address.
 struct Answer {
     state: String,
     issuer: Option<String>,

@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 use tokio::time::timeout;
 
 use super::login::Login;
@@ -42,8 +42,20 @@ impl RedirectListener {
             let redirected = format!("http://127.0.0.1:{}{target}", self.port);
             let is_here = target.starts_with(PATH) && login.is_answer(&redirected);
             // Whether the browser still hears it is of no matter.
-            let _ = timeout(Duration::from_millis(REDIRECT_READ_MS_MAX), say(&mut stream, is_here))
-                .await;
+            let (status, text) = match is_here {
+                true => ("200 OK", "haft has the answer. You can close this page."),
+                false => ("404 Not Found", "There is nothing here."),
+            };
+            let length = text.len();
+            let answer = format!(
+                "HTTP/1.1 {status}\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: {length}\r\n\
+                 cache-control: no-store\r\nreferrer-policy: no-referrer\r\nconnection: close\r\n\r\n{text}"
+            );
+            let writing = async {
+                stream.write_all(answer.as_bytes()).await?;
+                stream.shutdown().await
+            };
+            let _ = timeout(Duration::from_millis(REDIRECT_READ_MS_MAX), writing).await;
             if is_here {
                 return Ok(redirected);
             }
@@ -51,42 +63,26 @@ impl RedirectListener {
     }
 }
 
-/// Returns what a browser asks for; nothing if it does not say so soon.
+/// Returns the target of a browser's request; `None` if it is not sent in time.
 async fn heard(stream: &mut (impl AsyncRead + Unpin)) -> Option<String> {
-    let reading = timeout(Duration::from_millis(REDIRECT_READ_MS_MAX), target(stream));
-    reading.await.ok()?.ok()
-}
-
-async fn target(stream: &mut (impl AsyncRead + Unpin)) -> io::Result<String> {
-    let mut head = Vec::new();
-    let mut reading = stream.take(REDIRECT_HEAD_BYTES_MAX);
-    let mut chunk = [0; 1024];
-    while !head.windows(4).any(|end| end == b"\r\n\r\n") {
-        match reading.read(&mut chunk).await? {
-            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
-            read => head.extend_from_slice(chunk.get(..read).unwrap_or_default()),
+    let reading = async {
+        let mut head = Vec::new();
+        let mut reading = stream.take(REDIRECT_HEAD_BYTES_MAX);
+        let mut chunk = [0; 1024];
+        while !head.windows(4).any(|end| end == b"\r\n\r\n") {
+            match reading.read(&mut chunk).await {
+                Ok(0) | Err(_) => return None,
+                Ok(read) => head.extend_from_slice(chunk.get(..read).unwrap_or_default()),
+            }
         }
-    }
-    let head = String::from_utf8_lossy(&head);
-    let mut words = head.lines().next().unwrap_or_default().split(' ');
-    match (words.next(), words.next()) {
-        (Some("GET"), Some(target)) => Ok(target.to_owned()),
-        _ => Err(io::ErrorKind::InvalidData.into()),
-    }
-}
-
-async fn say(stream: &mut TcpStream, is_answer: bool) -> io::Result<()> {
-    let (status, text) = match is_answer {
-        true => ("200 OK", "haft has the answer. You can close this page."),
-        false => ("404 Not Found", "There is nothing here."),
+        let head = String::from_utf8_lossy(&head);
+        let mut words = head.lines().next().unwrap_or_default().split(' ');
+        match (words.next(), words.next()) {
+            (Some("GET"), Some(target)) => Some(target.to_owned()),
+            _ => None,
+        }
     };
-    let length = text.len();
-    let answer = format!(
-        "HTTP/1.1 {status}\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: {length}\r\n\
-         cache-control: no-store\r\nreferrer-policy: no-referrer\r\nconnection: close\r\n\r\n{text}"
-    );
-    stream.write_all(answer.as_bytes()).await?;
-    stream.shutdown().await
+    timeout(Duration::from_millis(REDIRECT_READ_MS_MAX), reading).await.ok()?
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
-//! What is kept of a login, and the requests that bring tokens: for a code, and for a token that has run out. Tokens are
-//! never part of an error, and nothing here has a form for logs.
+//! A stored login, and the requests for tokens: with a code, and with a refresh token. Tokens are never part of an error, and
+//! no type here can be logged.
 
-use reqwest::Url;
+use reqwest::{Method, Url};
 use serde::{Deserialize, Serialize};
 use url::form_urlencoded;
 
@@ -11,7 +11,7 @@ use crate::client::http_client::{send_oauth_request, shown_reason};
 /// Longest token, in bytes; also what fits into a header everywhere.
 const TOKEN_BYTES_MAX: usize = 16 * 1024;
 
-/// What haft is to one that vouches for users.
+/// The identity of haft at an authorization server.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct ClientIdentity {
     pub(super) id: String,
@@ -19,7 +19,6 @@ pub(super) struct ClientIdentity {
     pub(super) method: ClientMethod,
 }
 
-/// How haft shows that it is that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum ClientMethod {
@@ -31,25 +30,21 @@ pub(super) enum ClientMethod {
     Post,
 }
 
-/// What is kept of a login.
+/// A stored login.
 #[derive(Clone, Serialize, Deserialize)]
 pub(super) struct Kept {
-    /// Who gave the token.
     pub(super) issuer: String,
     pub(super) token_endpoint: String,
-    /// What the token is for.
     pub(super) resource: String,
     pub(super) client: ClientIdentity,
     pub(super) access_token: String,
     pub(super) refresh_token: Option<String>,
-    /// What it allows.
     pub(super) scopes: Vec<String>,
-    /// What it was found not to allow.
+    /// Scopes that the server found missing.
     #[serde(default)]
     pub(super) missing_scopes: Vec<String>,
 }
 
-/// What came for a request.
 #[derive(Deserialize)]
 pub(super) struct Tokens {
     pub(super) access_token: String,
@@ -74,7 +69,6 @@ impl ClientMethod {
         }
     }
 
-    /// Returns the method of a name.
     pub(super) fn named(name: &str) -> Option<Self> {
         [Self::None, Self::Basic, Self::Post].into_iter().find(|method| method.name() == name)
     }
@@ -90,7 +84,6 @@ impl Tokens {
     }
 }
 
-/// Asks for tokens.
 pub(super) async fn request(
     asker: &Asker,
     endpoint: &Url,
@@ -99,43 +92,41 @@ pub(super) async fn request(
 ) -> Result<Tokens, String> {
     let host = endpoint.host_str().unwrap_or_default();
     let no_token = |err: String| format!("{host} gave no token: {err}");
-    let asking = asker.post(endpoint).await.map_err(no_token)?;
-    let (status, body) =
-        send_oauth_request(prepared(asking, identity, fields)).await.map_err(no_token)?;
-    match status {
-        200 => taken(host, &body),
-        status => Err(no_token(reason(status, &body))),
-    }
-}
-
-fn prepared(
-    mut request: reqwest::RequestBuilder,
-    identity: &ClientIdentity,
-    fields: &[(&str, &str)],
-) -> reqwest::RequestBuilder {
-    let mut form = form_urlencoded::Serializer::new(String::new());
-    form.extend_pairs(fields);
-    match (identity.method, &identity.secret) {
-        (ClientMethod::Basic, Some(secret)) => {
-            // The name and the secret are written as in a form before they are put together.
-            request = request.basic_auth(encoded(&identity.id), Some(encoded(secret)));
+    let mut request = asker.request(Method::POST, endpoint).await.map_err(no_token)?;
+    let form = {
+        // The serializer is not `Send`, so it ends before the request is sent.
+        let mut form = form_urlencoded::Serializer::new(String::new());
+        form.extend_pairs(fields);
+        match (identity.method, &identity.secret) {
+            (ClientMethod::Basic, Some(secret)) => {
+                // The id and the secret are form-encoded before they are joined.
+                let encode = |text: &str| {
+                    form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>()
+                };
+                request = request.basic_auth(encode(&identity.id), Some(encode(secret)));
+            }
+            (ClientMethod::Post, Some(secret)) => {
+                form.append_pair("client_id", &identity.id).append_pair("client_secret", secret);
+            }
+            (ClientMethod::None | ClientMethod::Basic | ClientMethod::Post, _) => {
+                form.append_pair("client_id", &identity.id);
+            }
         }
-        (ClientMethod::Post, Some(secret)) => {
-            form.append_pair("client_id", &identity.id).append_pair("client_secret", secret);
-        }
-        (ClientMethod::None | ClientMethod::Basic | ClientMethod::Post, _) => {
-            form.append_pair("client_id", &identity.id);
-        }
-    }
-    request
+        form.finish()
+    };
+    let request = request
         .header("content-type", "application/x-www-form-urlencoded")
         .header("accept", "application/json")
-        .body(form.finish())
-}
-
-fn taken(host: &str, body: &[u8]) -> Result<Tokens, String> {
-    let tokens: Tokens = serde_json::from_slice(body)
-        // What the body holds may be a token, so nothing of it is shown.
+        .body(form);
+    let (status, body) = send_oauth_request(request).await.map_err(no_token)?;
+    if status != 200 {
+        return Err(no_token(match serde_json::from_slice::<TokenRefusal>(&body) {
+            Ok(TokenRefusal { error, error_description }) => refusal_text(&error, error_description),
+            Err(_) => format!("HTTP {status}"),
+        }));
+    }
+    let tokens: Tokens = serde_json::from_slice(&body)
+        // The body may hold a token, so no part of it is shown.
         .map_err(|_| format!("{host} answered with what is no token"))?;
     if !tokens.token_type.eq_ignore_ascii_case("bearer") {
         return Err(format!("{host} gave a token of a kind that haft does not use"));
@@ -150,19 +141,8 @@ fn taken(host: &str, body: &[u8]) -> Result<Tokens, String> {
     Ok(tokens)
 }
 
-fn reason(status: u16, body: &[u8]) -> String {
-    match serde_json::from_slice::<TokenRefusal>(body) {
-        Ok(TokenRefusal { error, error_description }) => refusal_text(&error, error_description),
-        Err(_) => format!("HTTP {status}"),
-    }
-}
-
 /// Returns the text of a refusal, whose parts come from those who refused.
 pub(super) fn refusal_text(error: &str, description: Option<String>) -> String {
     let description = description.map(|text| format!(": {text}")).unwrap_or_default();
     shown_reason(&format!("{error}{description}"))
-}
-
-fn encoded(text: &str) -> String {
-    form_urlencoded::byte_serialize(text.as_bytes()).collect()
 }
