@@ -1,20 +1,20 @@
-//! One connection to a server, from the first word to the last: the understanding, the list of its tools, the calls. It lives
-//! as long as its server does; whether there is another one afterwards is decided elsewhere.
+//! One connection to a server: the handshake, the list of its tools, and the calls. It lives as long as its server does;
+//! whether another connection follows is decided elsewhere.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use haft_contract::{ConfinementReport, Cx};
+use haft_contract::Cx;
 use rmcp::RoleClient;
 use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, ClientRequest, InputRequest, InputRequests,
-    InputRequiredResult, InputResponses, JsonObject, ListToolsRequest, PaginatedRequestParams,
-    ProtocolVersion, ServerResult, SubscriptionFilter,
+    CallToolRequest, CallToolRequestParams, ClientRequest, InputRequest, InputRequiredResult,
+    InputResponses, JsonObject, ListToolsRequest, PaginatedRequestParams, ProtocolVersion,
+    ServerResult, SubscriptionFilter,
 };
 use rmcp::service::{
-    ClientLifecycleMode, ClientServiceExt, Peer, PeerRequestOptions, RunningService, ServiceError,
+    ClientLifecycleMode, ClientServiceExt, PeerRequestOptions, RunningService, ServiceError,
 };
-use rmcp::transport::{DynamicTransportError, Transport};
+use rmcp::transport::Transport;
 use serde_json::Value;
 use tokio::sync::Notify;
 use tokio::time::{error::Elapsed, timeout};
@@ -27,21 +27,18 @@ use super::server_link::McpServerLink;
 use super::tool_list::{McpToolList, ProtocolEra, ToolListReader};
 use haft_contract::{clean, cut};
 
-/// Longest word of a server about itself that is shown, in characters.
+/// Longest name or version of a server that is shown, in characters.
 const ABOUT_CHARS_MAX: usize = 100;
 
-/// A server that is spoken to.
 pub(super) struct McpClientConnection {
     running: RunningService<RoleClient, McpClientHandler>,
-    link: McpServerLink,
+    pub(super) link: McpServerLink,
     form_filler: Option<Arc<dyn FormFiller>>,
     listeners: Arc<ProgressListeners>,
     tools_changed: Arc<Notify>,
 }
 
-/// What became of a call.
 pub(super) enum McpCallAnswer {
-    /// The server answered.
     Result(Value),
     /// The server refused the request, for this reason.
     Refused(String),
@@ -56,7 +53,7 @@ pub(super) enum McpCallAnswer {
 }
 
 impl McpClientConnection {
-    /// Comes to an understanding with the server at the other end, or says why there is none.
+    /// Connects to the server, or returns why that is not possible.
     pub(super) async fn open(
         (transport, way): (impl Transport<RoleClient> + 'static, McpServerLink),
         (roots, forms): (Vec<std::path::PathBuf>, Option<Arc<dyn FormFiller>>),
@@ -70,7 +67,17 @@ impl McpClientConnection {
             listeners: heard,
             tools_changed: told,
         };
-        let opening = serve(handler, transport, lifecycle(known_era));
+        let lifecycle = match known_era {
+            // A server that is known to need a handshake is not asked for anything else first.
+            Some(ProtocolEra::Handshake) => ClientLifecycleMode::Initialize,
+            Some(ProtocolEra::Stateless) | None => ClientLifecycleMode::Auto {
+                preferred_versions: vec![ProtocolVersion::LATEST],
+                legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
+            },
+        };
+        // Boxed, because the future of the SDK is large.
+        let opening = Box::pin(handler.serve_with_lifecycle(transport, lifecycle));
+        let opening = async { opening.await.map_err(|err| err.to_string()) };
         match timeout(Duration::from_millis(SERVER_START_MS_MAX), opening).await {
             Ok(Ok(running)) => Ok(Self {
                 running,
@@ -80,7 +87,8 @@ impl McpClientConnection {
                 tools_changed: changed,
             }),
             Ok(Err(why)) => {
-                if let Some(fault) = way.last_fault() {
+                let fault = way.last_fault.borrow().clone();
+                if let Some(fault) = fault.filter(|_| way.is_remote()) {
                     return Err(McpOpenError::Refused(fault));
                 }
                 if way.is_over() {
@@ -97,7 +105,33 @@ impl McpClientConnection {
 
     /// Returns the server's tools as it lists them now.
     pub(super) async fn list(&self) -> Result<McpToolList, String> {
-        let listing = list(self.running.peer(), self.era());
+        let listing = async {
+            let mut reader = ToolListReader::default();
+            let mut cursor: Option<String> = None;
+            for page in 0.. {
+                if page == SERVER_PAGES_MAX {
+                    reader.mark_incomplete();
+                    break;
+                }
+                let params = PaginatedRequestParams::default().with_cursor(cursor.take());
+                let request = ListToolsRequest::with_param(params);
+                // The SDK does not answer this from its cache.
+                let request = ClientRequest::ListToolsRequest(request);
+                let answer = self.running.peer().send_request(request).await;
+                let answer = answer.map_err(|err| match err {
+                    ServiceError::McpError(err) => {
+                        let why = cut(&clean(&err.message), 10 * ABOUT_CHARS_MAX);
+                        format!("it does not list its tools: {why}")
+                    }
+                    err => err.to_string(),
+                })?;
+                cursor = reader.read_page(&serde_json::to_value(answer).unwrap_or_default())?;
+                if cursor.is_none() {
+                    break;
+                }
+            }
+            Ok::<_, String>(reader.finish(self.era()))
+        };
         match timeout(Duration::from_millis(SERVER_LIST_MS_MAX), listing).await {
             Ok(Ok(listing)) => Ok(listing),
             Ok(Err(_)) if self.is_over() => Err(self.link.end_reason().await),
@@ -110,7 +144,10 @@ impl McpClientConnection {
 
     /// Waits until the server says that its tools have changed.
     pub(super) async fn wait_for_tools_change(&self) {
-        if self.era() == ProtocolEra::Stateless && self.announces_tool_changes() {
+        let about = self.running.peer().peer_info();
+        let tools = about.and_then(|about| about.capabilities.tools.clone());
+        let is_announced = tools.and_then(|tools| tools.list_changed) == Some(true);
+        if self.era() == ProtocolEra::Stateless && is_announced {
             let filter = SubscriptionFilter::builder().tools_list_changed().build();
             if let Ok(mut told) = self.running.peer().listen(filter).await
                 && matches!(told.next().await, Ok(Some(_)))
@@ -121,24 +158,27 @@ impl McpClientConnection {
         self.tools_changed.notified().await;
     }
 
-    fn announces_tool_changes(&self) -> bool {
-        let about = self.running.peer().peer_info();
-        let tools = about.and_then(|about| about.capabilities.tools.clone());
-        tools.and_then(|tools| tools.list_changed) == Some(true)
-    }
-
-    /// Makes a call, in as many rounds as the server wants to have forms filled in.
     pub(super) async fn call(&self, tool: &str, arguments: JsonObject, cx: &Cx) -> McpCallAnswer {
         let mut params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
         for round in 0..SERVER_ROUNDS_MAX {
             let wanted = match self.call_once(params.clone(), cx).await {
-                // What the server did in an earlier round is not known.
+                // The effects of an earlier round are unknown.
                 Ok(McpCallAnswer::NotSent(why)) if round > 0 => return McpCallAnswer::Lost(why),
                 Ok(answer) => return answer,
                 Err(wanted) => wanted,
             };
+            let (forms, requests) = (self.form_filler.as_deref(), wanted.input_requests);
+            let filling = async {
+                let mut inputs = InputResponses::new();
+                for (name, wanted) in requests.unwrap_or_default() {
+                    let InputRequest::Elicitation(wanted) = wanted else { return None };
+                    let params = serde_json::to_value(wanted.params).ok()?;
+                    inputs.insert(name, fill_form(forms?, &params).await);
+                }
+                forms.map(|_| inputs)
+            };
             let inputs = tokio::select! {
-                inputs = self.fill_inputs(wanted.input_requests) => inputs,
+                inputs = filling => inputs,
                 () = cx.cancellation().cancelled() => return McpCallAnswer::Stopped,
             };
             let Some(inputs) = inputs else {
@@ -150,19 +190,7 @@ impl McpClientConnection {
         McpCallAnswer::NeedsInput("asks for input again and again")
     }
 
-    /// Returns the input that a server wants; nothing if it does not get it.
-    async fn fill_inputs(&self, wanted: Option<InputRequests>) -> Option<InputResponses> {
-        let forms = self.form_filler.as_deref()?;
-        let mut inputs = InputResponses::new();
-        for (name, wanted) in wanted.unwrap_or_default() {
-            let InputRequest::Elicitation(wanted) = wanted else { return None };
-            let params = serde_json::to_value(wanted.params).ok()?;
-            inputs.insert(name, fill_form(forms, &params).await);
-        }
-        Some(inputs)
-    }
-
-    /// Makes one round of a call; what the server wants before it answers is an error.
+    /// Makes one round of a call. A request of the server for input is an error.
     async fn call_once(
         &self,
         params: CallToolRequestParams,
@@ -170,17 +198,16 @@ impl McpClientConnection {
     ) -> Result<McpCallAnswer, InputRequiredResult> {
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
         let options = PeerRequestOptions::no_options();
-        let handle = match self.running.peer().send_cancellable_request(request, options).await {
-            Ok(handle) => handle,
-            Err(_) => return Ok(McpCallAnswer::NotSent(self.link.end_reason().await)),
+        let sent = self.running.peer().send_cancellable_request(request, options).await;
+        let Ok(mut handle) = sent else {
+            return Ok(McpCallAnswer::NotSent(self.link.end_reason().await));
         };
-        let mut handle = handle;
         let _listening = self.listeners.register(handle.progress_token.clone(), cx.clone());
         let answered = tokio::select! {
             biased;
             answered = &mut handle.rx => answered,
             () = cx.cancellation().cancelled() => {
-                // Whether the server still hears it or not, nobody waits for it any more.
+                // The server may be gone; haft does not wait for the answer any more.
                 let _ = handle.cancel(Some("the call was stopped".to_owned())).await;
                 return Ok(McpCallAnswer::Stopped);
             }
@@ -196,55 +223,27 @@ impl McpClientConnection {
             Ok(Err(ServiceError::McpError(err))) => {
                 McpCallAnswer::Refused(err.message.into_owned())
             }
-            Ok(Err(ServiceError::TransportSend(err))) => self.undelivered_answer(&err).await,
-            Ok(Err(_)) | Err(_) => McpCallAnswer::Lost(self.loss_reason().await),
+            Ok(Err(ServiceError::TransportSend(err))) => {
+                match err.error.downcast_ref::<HttpSendError>() {
+                    Some(HttpSendError { why, delivery: RequestDelivery::NotDelivered }) => {
+                        McpCallAnswer::NotSent(why.clone())
+                    }
+                    Some(HttpSendError { why, delivery: RequestDelivery::MaybeDelivered }) => {
+                        McpCallAnswer::Lost(why.clone())
+                    }
+                    None => McpCallAnswer::NotSent(self.link.end_reason().await),
+                }
+            }
+            Ok(Err(_)) | Err(_) if self.link.is_remote() && !self.is_over() => {
+                McpCallAnswer::Lost("its answer broke off".to_owned())
+            }
+            Ok(Err(_)) | Err(_) => McpCallAnswer::Lost(self.link.end_reason().await),
         })
-    }
-
-    /// Returns why an answer did not come.
-    async fn loss_reason(&self) -> String {
-        match (&self.link, self.is_over()) {
-            (McpServerLink::Remote(_), false) => "its answer broke off".to_owned(),
-            (McpServerLink::Local(_) | McpServerLink::Remote(_), _) => self.link.end_reason().await,
-        }
-    }
-
-    /// Returns what became of a call whose request could not be delivered.
-    async fn undelivered_answer(&self, err: &DynamicTransportError) -> McpCallAnswer {
-        match err.error.downcast_ref::<HttpSendError>() {
-            Some(HttpSendError { why, delivery: RequestDelivery::NotDelivered }) => {
-                McpCallAnswer::NotSent(why.clone())
-            }
-            Some(HttpSendError { why, delivery: RequestDelivery::MaybeDelivered }) => {
-                McpCallAnswer::Lost(why.clone())
-            }
-            None => McpCallAnswer::NotSent(self.link.end_reason().await),
-        }
     }
 
     /// Returns whether the server is not spoken to any more.
     pub(super) fn is_over(&self) -> bool {
         self.link.is_over() || self.running.peer().is_transport_closed()
-    }
-
-    /// Waits until the server has ended.
-    pub(super) async fn wait_until_ended(&self) {
-        self.link.wait_until_ended().await;
-    }
-
-    /// Returns how it ended, in words.
-    pub(super) async fn end_reason(&self) -> String {
-        self.link.end_reason().await
-    }
-
-    /// Returns what happened around the server since this was last asked.
-    pub(super) async fn take_confinement(&self) -> Option<ConfinementReport> {
-        self.link.take_confinement().await
-    }
-
-    /// Ends the server, and waits for that.
-    pub(super) async fn close(&self) {
-        self.link.close().await;
     }
 
     /// Returns which protocol is spoken.
@@ -273,64 +272,4 @@ pub(super) enum McpOpenError {
     Ended(String),
     /// It lived, and there was no understanding.
     Refused(String),
-}
-
-impl McpOpenError {
-    pub(super) fn into_message(self) -> String {
-        match self {
-            Self::Ended(why) | Self::Refused(why) => why,
-        }
-    }
-}
-
-async fn serve<T>(
-    handler: McpClientHandler,
-    transport: T,
-    lifecycle: ClientLifecycleMode,
-) -> Result<RunningService<RoleClient, McpClientHandler>, String>
-where
-    T: Transport<RoleClient> + 'static,
-{
-    let serving = handler.serve_with_lifecycle(transport, lifecycle);
-    // Boxed, because the future of the SDK is large.
-    Box::pin(serving).await.map_err(|err| err.to_string())
-}
-
-/// A server of which it is known that it opens with a handshake is not asked for anything else first.
-fn lifecycle(known_era: Option<ProtocolEra>) -> ClientLifecycleMode {
-    match known_era {
-        Some(ProtocolEra::Handshake) => ClientLifecycleMode::Initialize,
-        Some(ProtocolEra::Stateless) | None => ClientLifecycleMode::Auto {
-            preferred_versions: vec![ProtocolVersion::LATEST],
-            legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
-        },
-    }
-}
-
-async fn list(peer: &Peer<RoleClient>, era: ProtocolEra) -> Result<McpToolList, String> {
-    let mut taking = ToolListReader::default();
-    let mut cursor: Option<String> = None;
-    for page in 0.. {
-        if page == SERVER_PAGES_MAX {
-            taking.mark_incomplete();
-            break;
-        }
-        let params = PaginatedRequestParams::default().with_cursor(cursor.take());
-        let request = ListToolsRequest::with_param(params);
-        // The list is asked for anew each time, whatever was kept of the last one.
-        let answered = peer.send_request(ClientRequest::ListToolsRequest(request)).await;
-        let answer = answered.map_err(|err| match err {
-            ServiceError::McpError(err) => {
-                let why = cut(&clean(&err.message), 10 * ABOUT_CHARS_MAX);
-                format!("it does not list its tools: {why}")
-            }
-            err => err.to_string(),
-        })?;
-        let page = serde_json::to_value(answer).unwrap_or_default();
-        cursor = taking.read_page(&page)?;
-        if cursor.is_none() {
-            break;
-        }
-    }
-    Ok(taking.finish(era))
 }

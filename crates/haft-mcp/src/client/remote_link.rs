@@ -1,7 +1,6 @@
-//! The connection to a server that runs elsewhere, as whoever keeps it sees it: whether it is over, and why. The SDK carries the
-//! messages; too many that nobody asked for end the connection.
+//! The connection to a remote server. The SDK carries the messages; too many unsolicited messages end the connection.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use rmcp::RoleClient;
@@ -12,14 +11,15 @@ use rmcp::transport::streamable_http_client::{
     StreamableHttpClientTransportConfig, StreamableHttpError,
 };
 use rmcp::transport::{StreamableHttpClientTransport, Transport};
-use tokio::time::{Instant, timeout};
+use tokio::sync::watch;
+use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::http::{HttpSendError, McpHttpClient, RequestDelivery};
 use crate::client::limits::{
-    REMOTE_REQUESTS_MAX, REMOTE_RESUMES_MAX, SERVER_END_MS_MAX, SERVER_MESSAGE_BYTES_MAX,
-    SERVER_START_MS_MAX,
+    REMOTE_REQUESTS_MAX, REMOTE_RESUMES_MAX, SERVER_MESSAGE_BYTES_MAX, SERVER_START_MS_MAX,
 };
+use crate::client::server_link::McpServerLink;
 use crate::client::unsolicited::UnsolicitedMessages;
 
 /// The time before a broken stream is resumed, unless the server says another one, in milliseconds.
@@ -30,39 +30,29 @@ pub(super) struct RemoteTransport {
     inner: StreamableHttpClientTransport<McpHttpClient>,
     unsolicited: UnsolicitedMessages,
     close: CancellationToken,
-    last_fault: Arc<LastHttpFault>,
-    // Whoever waits for the end hears of it when the SDK lets go of this.
+    last_fault: Arc<watch::Sender<Option<String>>>,
+    // The link sees the end when the SDK drops this.
     _ended: DropGuard,
 }
 
-/// The end of whoever keeps the connection. Dropping it ends the connection.
-pub(super) struct RemoteLink {
-    close: CancellationToken,
-    ended: CancellationToken,
-    last_fault: Arc<LastHttpFault>,
-}
-
-/// What went wrong last. Written by the transport, and read by whoever wants to say why something failed.
-type LastHttpFault = Mutex<Option<String>>;
-
 /// Returns both ends of a connection to a server.
-pub(super) fn connect_remote(way: McpHttpClient) -> (RemoteTransport, RemoteLink) {
-    let url = way.url().to_string();
+pub(super) fn connect_remote(way: McpHttpClient) -> (RemoteTransport, McpServerLink) {
+    let url = way.url.to_string();
     let mut config = StreamableHttpClientTransportConfig::with_uri(url)
         .max_concurrent_requests(REMOTE_REQUESTS_MAX);
     config.max_sse_event_size = SERVER_MESSAGE_BYTES_MAX;
     config.session_recovery_timeout = Duration::from_millis(SERVER_START_MS_MAX);
     config.retry_config = Arc::new(retry_policy());
     let (close, ended) = (CancellationToken::new(), CancellationToken::new());
-    let why = Arc::<LastHttpFault>::default();
+    let (fault, last_fault) = watch::channel(None);
     let transport = RemoteTransport {
         inner: StreamableHttpClientTransport::with_client(way, config),
         unsolicited: UnsolicitedMessages::new(Instant::now()),
         close: close.clone(),
-        last_fault: Arc::clone(&why),
+        last_fault: Arc::new(fault),
         _ended: ended.clone().drop_guard(),
     };
-    (transport, RemoteLink { close, ended, last_fault: why })
+    (transport, McpServerLink { confinement_requests: None, close, ended, last_fault })
 }
 
 /// Returns how often a stream that broke off is resumed, and when.
@@ -73,40 +63,6 @@ fn retry_policy() -> ExponentialBackoff {
     resuming
 }
 
-impl RemoteLink {
-    pub(super) fn is_over(&self) -> bool {
-        self.ended.is_cancelled()
-    }
-
-    pub(super) async fn wait_until_ended(&self) {
-        self.ended.cancelled().await;
-    }
-
-    /// Returns what went wrong last, if anything did.
-    pub(super) fn last_fault(&self) -> Option<String> {
-        self.last_fault.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// Returns how the connection ended, in words; waits a while for that.
-    pub(super) async fn end_reason(&self) -> String {
-        // Whether it has ended by then or not, there is no more to say.
-        let _ = timeout(Duration::from_millis(SERVER_END_MS_MAX), self.wait_until_ended()).await;
-        self.last_fault().unwrap_or_else(|| "the connection to it broke off".to_owned())
-    }
-
-    /// Ends the connection, and waits for that.
-    pub(super) async fn close(&self) {
-        self.close.cancel();
-        self.end_reason().await;
-    }
-}
-
-impl Drop for RemoteLink {
-    fn drop(&mut self) {
-        self.close.cancel();
-    }
-}
-
 impl Transport<RoleClient> for RemoteTransport {
     type Error = HttpSendError;
 
@@ -115,11 +71,11 @@ impl Transport<RoleClient> for RemoteTransport {
         message: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = Result<(), HttpSendError>> + Send + 'static {
         let sending = self.inner.send(message);
-        let why = Arc::clone(&self.last_fault);
+        let fault = Arc::clone(&self.last_fault);
         async move {
             sending.await.map_err(|err| {
                 let failed = send_error(err);
-                *why.lock().unwrap_or_else(PoisonError::into_inner) = Some(failed.why.clone());
+                fault.send_replace(Some(failed.why.clone()));
                 failed
             })
         }
@@ -133,7 +89,7 @@ impl Transport<RoleClient> for RemoteTransport {
         };
         let is_answer = matches!(message, JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_));
         if !is_answer && let Err(why) = self.unsolicited.count_message(Instant::now()) {
-            *self.last_fault.lock().unwrap_or_else(PoisonError::into_inner) = Some(why);
+            self.last_fault.send_replace(Some(why));
             return None;
         }
         Some(message)
@@ -161,7 +117,7 @@ fn send_error(err: StreamableHttpError<HttpSendError>) -> HttpSendError {
             "its session ended while it was asked, and it begins no other",
             RequestDelivery::MaybeDelivered,
         ),
-        // What else there is says nothing about whether the server has acted.
+        // Other errors do not tell whether the server has acted.
         err => HttpSendError { why: err.to_string(), delivery: RequestDelivery::MaybeDelivered },
     }
 }

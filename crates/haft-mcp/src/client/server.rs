@@ -1,5 +1,5 @@
-//! One server and its connection, which begins with the first call, outlives calls, and is begun again after it broke off:
-//! not at once, and never while a call waits. What a server's tools are in haft is not decided here.
+//! One server and its connection. The connection begins with the first call, outlives calls, and is begun again after it broke
+//! off: not at once, and never while a call waits. The conversion of a server's tools is done elsewhere.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -19,7 +19,6 @@ use super::forms::FormFiller;
 use super::http::{McpHttpClient, RemoteMcpServer};
 use super::limits::SERVER_RELIST_MS_MIN;
 use super::remote_link::connect_remote;
-use super::server_link::McpServerLink;
 use super::stdio_link::link_process;
 use super::tool_list::{McpToolList, ProtocolEra};
 
@@ -29,7 +28,7 @@ pub struct McpServerSpec {
     pub name: String,
     /// How it is reached.
     pub transport: McpTransport,
-    /// What it was granted, as its tools publish it.
+    /// Its grant, as its tools publish it.
     pub requires: RequirementSet,
     /// The directories of roots that it was granted, which it is told when it asks.
     pub directories: Vec<PathBuf>,
@@ -43,11 +42,11 @@ pub struct McpServerSpec {
     pub failure_remedy: Option<Arc<ServerFailureRemedy>>,
     /// Time for one call, in milliseconds, if not that of every call.
     pub timeout_ms: Option<u64>,
-    /// What its list of tools is kept under: the same only for what would list the same.
+    /// The key of its cached list of tools. Servers with different lists have different keys.
     pub cache_key: String,
 }
 
-/// Returns what is to be added to a failure that a server tells of in these words.
+/// Returns advice for a failure that a server reports in these words.
 pub type ServerFailureRemedy = dyn Fn(&str) -> Option<String> + Send + Sync;
 
 /// How a server is reached.
@@ -55,9 +54,9 @@ pub type ServerFailureRemedy = dyn Fn(&str) -> Option<String> + Send + Sync;
 pub enum McpTransport {
     /// It is a program of this machine, spoken to over its standard input and output.
     Local {
-        /// Starts it, with the grant of its own.
+        /// Starts it, with its own grant.
         processes: Arc<dyn BackgroundProcesses>,
-        /// What is started.
+        /// The program to start.
         request: Box<BackgroundProcessRequest>,
     },
     /// It runs elsewhere, and is spoken to over HTTP.
@@ -66,7 +65,8 @@ pub enum McpTransport {
     Unavailable(String),
 }
 
-/// Keeps what servers listed, so that a start need not wait for them. What cannot be kept is asked for again.
+/// Stores the tools that servers listed, so that a start need not wait for them. A list that cannot be stored is requested
+/// again.
 pub trait ToolListCache: Send + Sync {
     /// Returns what was kept under a key.
     fn get(&self, key: &str) -> Option<String>;
@@ -75,15 +75,14 @@ pub trait ToolListCache: Send + Sync {
     fn put(&self, key: &str, text: &str);
 }
 
-/// What is called when the tools of a server have changed.
+/// The function that is called when the tools of a server have changed.
 pub(super) type ToolsChangedCallback = OnceLock<Box<dyn Fn() + Send + Sync>>;
 
-/// One server.
 pub(super) struct McpServer {
     pub(super) spec: McpServerSpec,
     cache: Arc<dyn ToolListCache>,
     tools_changed: Arc<ToolsChangedCallback>,
-    // Held while a connection is begun, so that there is one at a time: whoever calls meanwhile waits for it.
+    // Held while a connection is begun, so that there is one at a time; other calls wait for it.
     state: tokio::sync::Mutex<McpServerState>,
     // Replaced when the server lists other tools, and read when tools are put together and by every call.
     tool_list: Mutex<Option<Arc<McpToolList>>>,
@@ -103,7 +102,6 @@ struct LiveMcpConnection {
     watcher: JoinHandle<()>,
 }
 
-/// Why a server cannot be used.
 #[derive(Clone, Debug)]
 pub(super) struct McpServerFailure {
     code: ErrorCode,
@@ -123,7 +121,7 @@ impl McpServer {
         changed: Arc<ToolsChangedCallback>,
     ) -> Arc<Self> {
         let kept = cache.get(&spec.cache_key);
-        // What another version kept otherwise is asked for again.
+        // A list in the format of another version is requested again.
         let known = kept.and_then(|text| serde_json::from_str(&text).ok()).map(Arc::new);
         Arc::new(Self {
             spec,
@@ -134,30 +132,32 @@ impl McpServer {
         })
     }
 
-    /// Returns the server's tools as far as they are known.
     pub(super) fn tool_list(&self) -> Option<Arc<McpToolList>> {
         self.tool_list.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Makes one call.
     pub(super) async fn call(
         self: Arc<Self>,
         tool: Arc<str>,
         input: Value,
         cx: Cx,
     ) -> Result<ToolOutput, ToolError> {
+        let name = &self.spec.name;
         let (connection, failures) = tokio::select! {
             biased;
-            () = cx.cancellation().cancelled() => return Err(self.stopped_error()),
+            () = cx.cancellation().cancelled() => {
+                let message = format!(
+                    "the call was stopped before mcp server {name} was ready: nothing was executed"
+                );
+                return Err(ToolError::new(ErrorCode::ProcessAborted, message).not_begun());
+            }
             connected = self.connection() => connected?,
         };
         let is_listed =
             |listing: Arc<McpToolList>| listing.tools.iter().any(|one| one.name == *tool);
         if !self.tool_list().is_some_and(is_listed) {
-            let message = format!(
-                "mcp server {} has no tool {tool:?} any more: list the tools again",
-                self.spec.name
-            );
+            let message =
+                format!("mcp server {name} has no tool {tool:?} any more: list the tools again");
             return Err(ToolError::new(ErrorCode::Unavailable, message).not_begun());
         }
         let arguments = match input {
@@ -169,19 +169,15 @@ impl McpServer {
         if matches!(answer, McpCallAnswer::Result(_) | McpCallAnswer::Refused(_)) {
             failures.store(0, Ordering::Relaxed);
         }
-        let confined = connection.take_confinement().await;
-        match self.call_output(answer, &cx) {
-            Ok(output) => Ok(ToolOutput { confined, ..output }),
-            Err(err) => Err(err.with_output(ToolOutput { confined, ..ToolOutput::text("") })),
-        }
-    }
-
-    fn call_output(&self, answer: McpCallAnswer, cx: &Cx) -> Result<ToolOutput, ToolError> {
-        let name = &self.spec.name;
-        match answer {
-            McpCallAnswer::Result(result) => {
-                output(name, &result).map_err(|err| self.with_remedy(err))
-            }
+        let confined = connection.link.take_confinement().await;
+        let result = match answer {
+            McpCallAnswer::Result(result) => output(name, &result).map_err(|mut err| {
+                let remedy = self.spec.failure_remedy.as_ref();
+                if let Some(advice) = remedy.and_then(|remedy| remedy(&err.message)) {
+                    err.message.push_str(&format!(" ({advice})"));
+                }
+                err
+            }),
             McpCallAnswer::Refused(why) => Err(refusal(name, &why)),
             McpCallAnswer::NeedsInput(what) => Err(refusal(name, &format!("it {what}"))),
             McpCallAnswer::Stopped => {
@@ -192,29 +188,20 @@ impl McpServer {
                 Err(ToolError::new(ErrorCode::ProcessAborted, message))
             }
             McpCallAnswer::NotSent(why) => {
-                let failure = McpServerFailure { code: ErrorCode::Unavailable, why };
-                Err(self.failure_error(failure).not_begun())
+                Err(self.failure_error(McpServerFailure::of(why)).not_begun())
             }
             McpCallAnswer::Lost(why) => {
-                let why = format!("in the middle of the call, {why}");
-                Err(McpServerFailure { code: ErrorCode::Unavailable, why }
-                    .into_error(name)
-                    .interrupted())
+                let failure = McpServerFailure::of(format!("in the middle of the call, {why}"));
+                Err(failure.into_error(name).interrupted())
             }
+        };
+        match result {
+            Ok(output) => Ok(ToolOutput { confined, ..output }),
+            Err(err) => Err(err.with_output(ToolOutput { confined, ..ToolOutput::text("") })),
         }
     }
 
-    /// Returns a failure with what it may be for the want of.
-    fn with_remedy(&self, mut err: ToolError) -> ToolError {
-        if let Some(advice) =
-            self.spec.failure_remedy.as_ref().and_then(|advice| advice(&err.message))
-        {
-            err.message.push_str(&format!(" ({advice})"));
-        }
-        err
-    }
-
-    /// Returns the error of a server that is not reached, with the login that it may be for the want of.
+    /// Returns the error of a server that is not reached, with the login that may be missing.
     fn failure_error(&self, failure: McpServerFailure) -> ToolError {
         let err = failure.into_error(&self.spec.name);
         match &self.spec.transport {
@@ -230,14 +217,6 @@ impl McpServer {
         }
     }
 
-    fn stopped_error(&self) -> ToolError {
-        let message = format!(
-            "the call was stopped before mcp server {} was ready: nothing was executed",
-            self.spec.name
-        );
-        ToolError::new(ErrorCode::ProcessAborted, message).not_begun()
-    }
-
     /// Returns the connection, begun if there is none, unless it failed so lately that it is left alone.
     pub(super) async fn connection(
         self: &Arc<Self>,
@@ -250,8 +229,8 @@ impl McpServer {
             }
             McpServerState::Connected(live) => {
                 let failures = live.failures.load(Ordering::Relaxed);
-                let why = live.connection.end_reason().await;
-                let failure = McpServerFailure { code: ErrorCode::Unavailable, why };
+                let why = live.connection.link.end_reason().await;
+                let failure = McpServerFailure::of(why);
                 let err = self.failure_error(failure.clone()).not_begun();
                 *state = McpServerState::Down {
                     backoff: FailureBackoff::after(failures, now()),
@@ -301,7 +280,10 @@ impl McpServer {
             }
             started => started,
         };
-        let connection = connection.map_err(|err| McpServerFailure::of(err.into_message()))?;
+        let connection =
+            connection.map_err(|(McpOpenError::Ended(why) | McpOpenError::Refused(why))| {
+                McpServerFailure::of(why)
+            })?;
         let listing = connection.list().await.map_err(McpServerFailure::of)?;
         self.store_tool_list(listing);
         Ok(connection)
@@ -312,33 +294,21 @@ impl McpServer {
         era: Option<ProtocolEra>,
     ) -> Result<Result<McpClientConnection, McpOpenError>, McpServerFailure> {
         let forms = self.spec.form_filler.clone();
-        match &self.spec.transport {
-            McpTransport::Local { processes: residents, request } => {
-                let resident = residents.start((**request).clone()).await;
-                let resident = resident
-                    .map_err(|err| McpServerFailure { code: err.code, why: err.message })?;
-                let directories = self.spec.directories.clone();
-                let (transport, link) = link_process(resident);
-                Ok(McpClientConnection::open(
-                    (transport, McpServerLink::Local(link)),
-                    (directories, forms),
-                    era,
-                )
-                .await)
+        Ok(match &self.spec.transport {
+            McpTransport::Local { processes, request } => {
+                let process = processes.start((**request).clone()).await;
+                let process =
+                    process.map_err(|err| McpServerFailure { code: err.code, why: err.message })?;
+                let roots = self.spec.directories.clone();
+                McpClientConnection::open(link_process(process), (roots, forms), era).await
             }
             McpTransport::Remote(server) => {
-                let (transport, link) =
-                    connect_remote(McpHttpClient::new(server).map_err(McpServerFailure::of)?);
-                // It has no business with directories of this machine.
-                Ok(McpClientConnection::open(
-                    (transport, McpServerLink::Remote(link)),
-                    (Vec::new(), forms),
-                    era,
-                )
-                .await)
+                let client = McpHttpClient::new(server).map_err(McpServerFailure::of)?;
+                // A remote server gets no directories of this machine.
+                McpClientConnection::open(connect_remote(client), (Vec::new(), forms), era).await
             }
-            McpTransport::Unavailable(why) => Err(McpServerFailure::of(why.clone())),
-        }
+            McpTransport::Unavailable(why) => return Err(McpServerFailure::of(why.clone())),
+        })
     }
 
     /// Takes note of what the server lists, and tells of it if it is something else than before.
@@ -358,25 +328,11 @@ impl McpServer {
         }
     }
 
-    /// Takes note of the end of a connection.
-    async fn record_end(&self, connection: &Arc<McpClientConnection>) {
-        let why = connection.end_reason().await;
-        let mut state = self.state.lock().await;
-        if let McpServerState::Connected(live) = &*state
-            && Arc::ptr_eq(&live.connection, connection)
-        {
-            let failures = live.failures.load(Ordering::Relaxed);
-            let backoff = FailureBackoff::after(failures, now());
-            // The task that calls this is aborted with it, and has nothing left to do.
-            *state = McpServerState::Down { backoff, failure: McpServerFailure::of(why) };
-        }
-    }
-
     /// Ends the server, and waits for that.
     pub(super) async fn close(&self) {
         let state = std::mem::replace(&mut *self.state.lock().await, McpServerState::Idle);
         if let McpServerState::Connected(live) = state {
-            live.connection.close().await;
+            live.connection.link.close().await;
         }
     }
 }
@@ -390,7 +346,7 @@ fn now() -> Instant {
 async fn watch(server: Weak<McpServer>, connection: Arc<McpClientConnection>) {
     loop {
         tokio::select! {
-            () = connection.wait_until_ended() => break,
+            () = connection.link.wait_until_ended() => break,
             () = connection.wait_for_tools_change() => {}
         }
         match connection.list().await {
@@ -402,8 +358,16 @@ async fn watch(server: Weak<McpServer>, connection: Arc<McpClientConnection>) {
         }
         tokio::time::sleep(Duration::from_millis(SERVER_RELIST_MS_MIN)).await;
     }
-    if let Some(server) = server.upgrade() {
-        server.record_end(&connection).await;
+    let Some(server) = server.upgrade() else { return };
+    let why = connection.link.end_reason().await;
+    let mut state = server.state.lock().await;
+    if let McpServerState::Connected(live) = &*state
+        && Arc::ptr_eq(&live.connection, &connection)
+    {
+        let failures = live.failures.load(Ordering::Relaxed);
+        let backoff = FailureBackoff::after(failures, now());
+        // This aborts the running task, which has nothing left to do.
+        *state = McpServerState::Down { backoff, failure: McpServerFailure::of(why) };
     }
 }
 

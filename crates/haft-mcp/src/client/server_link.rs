@@ -1,64 +1,66 @@
-//! The way to a server as whoever keeps the connection sees it: a program of this machine, or a server that runs elsewhere.
+//! The owner's end of a connection to a server, which is a program of this machine or a remote server.
+
+use std::time::Duration;
 
 use haft_contract::ConfinementReport;
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
 
-use super::remote_link::RemoteLink;
-use super::stdio_link::StdioLink;
+use super::limits::SERVER_END_MS_MAX;
 
-/// The near end of the way to a server. Dropping it ends the connection.
-pub(super) enum McpServerLink {
-    /// To a program.
-    Local(StdioLink),
-    /// To a server that runs elsewhere.
-    Remote(RemoteLink),
+/// The owner's end of a connection. Dropping it ends the connection.
+pub(super) struct McpServerLink {
+    /// Asks the task that holds the program; `None` for a remote server.
+    pub(super) confinement_requests: Option<mpsc::Sender<oneshot::Sender<ConfinementReport>>>,
+    pub(super) close: CancellationToken,
+    pub(super) ended: CancellationToken,
+    /// The last fault of a remote server, or how a program ended.
+    pub(super) last_fault: watch::Receiver<Option<String>>,
 }
 
 impl McpServerLink {
-    /// Returns whether the server is not spoken to any more.
+    pub(super) fn is_remote(&self) -> bool {
+        self.confinement_requests.is_none()
+    }
+
+    /// Returns whether the connection has ended, or is about to.
     pub(super) fn is_over(&self) -> bool {
-        match self {
-            Self::Local(link) => link.is_over(),
-            Self::Remote(link) => link.is_over(),
-        }
+        let requests = self.confinement_requests.as_ref();
+        self.ended.is_cancelled() || requests.is_some_and(mpsc::Sender::is_closed)
     }
 
     /// Waits until the connection has ended.
     pub(super) async fn wait_until_ended(&self) {
-        match self {
-            Self::Local(link) => link.wait_until_ended().await,
-            Self::Remote(link) => link.wait_until_ended().await,
-        }
+        self.ended.cancelled().await;
     }
 
-    /// Returns how it ended, in words; waits a while for that.
+    /// Returns how the connection ended, in words; waits a while for that.
     pub(super) async fn end_reason(&self) -> String {
-        match self {
-            Self::Local(link) => link.end_reason().await,
-            Self::Remote(link) => link.end_reason().await,
-        }
+        let _ = timeout(Duration::from_millis(SERVER_END_MS_MAX), self.ended.cancelled()).await;
+        let fault = self.last_fault.borrow().clone();
+        fault.unwrap_or_else(|| match self.is_remote() {
+            true => "the connection to it broke off".to_owned(),
+            false => "it ended".to_owned(),
+        })
     }
 
-    /// Returns what went wrong last while the connection goes on.
-    pub(super) fn last_fault(&self) -> Option<String> {
-        match self {
-            Self::Local(_) => None,
-            Self::Remote(link) => link.last_fault(),
-        }
-    }
-
-    /// Returns what happened around a program since this was last asked.
+    /// Returns the confinement events of a program since the last call; `None` after its end.
     pub(super) async fn take_confinement(&self) -> Option<ConfinementReport> {
-        match self {
-            Self::Local(link) => link.take_confinement().await,
-            Self::Remote(_) => None,
-        }
+        let (answer, answered) = oneshot::channel();
+        self.confinement_requests.as_ref()?.send(answer).await.ok()?;
+        answered.await.ok()
     }
 
     /// Ends the connection, and waits for that.
     pub(super) async fn close(&self) {
-        match self {
-            Self::Local(link) => link.close().await,
-            Self::Remote(link) => link.close().await,
-        }
+        self.close.cancel();
+        self.end_reason().await;
+    }
+}
+
+impl Drop for McpServerLink {
+    fn drop(&mut self) {
+        self.close.cancel();
     }
 }

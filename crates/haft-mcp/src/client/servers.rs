@@ -1,5 +1,4 @@
-//! All servers of a manifest, as whoever puts a runtime together has them: what tools they bring, which of them had to be
-//! started to know that, and what is wrong with which.
+//! All servers of a manifest: their tools, which of them had to be started to list these, and their errors.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,15 +19,15 @@ pub struct McpServers {
     tools_changed: Arc<ToolsChangedCallback>,
 }
 
-/// What servers bring.
+/// The tools of all servers.
 pub struct McpServerTools {
     /// The tools, in the order of servers and names.
     pub tools: Vec<Tool>,
-    /// What is left out, by server.
+    /// Reasons for tools that are left out, by server.
     pub left_out: BTreeMap<String, Vec<String>>,
 }
 
-/// What is known of a server without starting it.
+/// The status of a server that need not be running.
 pub struct McpServerStatus {
     /// Its name.
     pub name: String,
@@ -38,36 +37,36 @@ pub struct McpServerStatus {
     pub problem: Option<String>,
 }
 
-/// What was found out about a server by starting it.
+/// The result of starting a server.
 pub struct McpServerTest {
     /// The version of the protocol that is spoken.
     pub protocol: String,
-    /// What the server calls itself.
+    /// The server's own name and version.
     pub server: String,
-    /// What haft makes of each of its tools.
+    /// Its tools in haft.
     pub tools: Vec<TestedServerTool>,
-    /// What is left out, and why.
+    /// Reasons for tools that are left out.
     pub left_out: Vec<String>,
-    /// What confines it.
+    /// Its confinement.
     pub confined: Option<ConfinementReport>,
 }
 
 /// A tool of a server, and what haft makes of it.
 pub struct TestedServerTool {
-    /// What the server calls it.
+    /// Its name at the server.
     pub name: String,
     /// Its id, or why it is left out.
     pub id: Result<ToolId, String>,
     /// The permission that rules name it by.
     pub permission: String,
-    /// What a call is taken to do to the world.
+    /// The effect of a call, as haft assumes it.
     pub effect: Effect,
-    /// What it is for, in the server's words.
+    /// The server's description.
     pub description: String,
 }
 
 impl McpServers {
-    /// Returns the servers that are configured so. None is started.
+    /// Returns the configured servers, without starting them.
     pub fn new(
         specs: impl IntoIterator<Item = McpServerSpec>,
         cache: &Arc<dyn ToolListCache>,
@@ -102,7 +101,7 @@ impl McpServers {
         let starting: Vec<_> = unknown
             .map(|server| {
                 let starting = Arc::clone(server);
-                // It goes on when nobody waits for it any more: its tools come later then.
+                // It goes on after the deadline: its tools come later then.
                 let started = tokio::spawn(async move { starting.connection().await.err() });
                 (server.spec.name.clone(), started)
             })
@@ -186,7 +185,7 @@ impl McpServers {
             });
         let (protocol, about) = connection.server_info();
         let tools = tools.collect();
-        let confined = connection.take_confinement().await;
+        let confined = connection.link.take_confinement().await;
         Some(Ok(McpServerTest {
             protocol,
             server: about,

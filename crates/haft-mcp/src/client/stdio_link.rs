@@ -1,10 +1,9 @@
-//! The way to a server that is a program: lines over its standard input and output, one message each. One task holds the
-//! program, sends and receives, and decides when it has gone too far: with messages without end, floods, what is no JSON,
-//! answers to what nobody asked. What messages mean is the SDK's business.
+//! The connection to a server that is a program: lines over its standard input and output, one message each. One task holds
+//! the program, sends and receives. It ends a program that misbehaves: with endless messages, floods, invalid JSON, or answers
+//! without a request. The SDK interprets messages.
 
 use std::collections::BTreeSet;
 use std::io;
-use std::sync::Arc;
 use std::time::Duration;
 
 use haft_contract::{BackgroundProcess, ChannelRead, ConfinementReport, ProcessEnding};
@@ -21,19 +20,20 @@ use super::limits::{
     SERVER_COMPLAINT_BYTES_MAX, SERVER_END_MS_MAX, SERVER_MESSAGE_BYTES_MAX,
     SERVER_NOISE_LINES_MAX, SERVER_SEND_MS_MAX,
 };
+use super::server_link::McpServerLink;
 use super::unsolicited::UnsolicitedMessages;
 use haft_contract::{clean, end_of};
 
-/// Messages that wait to be sent, and such that were received and wait to be looked at, each.
+/// Messages in the send queue and in the receive queue, each.
 const WAITING_MAX: usize = 64;
 
-/// Requests of which it is known that they are not answered; of more, answers to the oldest are not heard.
+/// Unanswered requests that are remembered; answers to older ones are ignored.
 const UNANSWERED_REQUESTS_MAX: usize = 4_096;
 
-/// How long the process may live on that has closed its output, in milliseconds, so that it can be said how it ended.
+/// Time for a process that has closed its output to end by itself, in milliseconds, so that its status can be reported.
 const EXIT_WAIT_MS: u64 = SERVER_END_MS_MAX / 5;
 
-/// What of a server's notifications is looked at. The others, such as its logs, are for nobody here.
+/// The notifications that are passed on. Others, such as logs, are dropped.
 const ACCEPTED_NOTIFICATIONS: [&str; 4] = [
     "notifications/cancelled",
     "notifications/progress",
@@ -41,20 +41,13 @@ const ACCEPTED_NOTIFICATIONS: [&str; 4] = [
     "notifications/tools/list_changed",
 ];
 
-/// The SDK's end of the way.
+/// The SDK's end of the connection.
 pub(super) struct StdioTransport {
     outgoing: mpsc::Sender<OutgoingLine>,
     incoming: mpsc::Receiver<RxJsonRpcMessage<RoleClient>>,
 }
 
-/// The end of whoever keeps the connection. Dropping it ends the program.
-pub(super) struct StdioLink {
-    confinement_requests: mpsc::Sender<oneshot::Sender<ConfinementReport>>,
-    ended: watch::Receiver<Option<Arc<str>>>,
-    close: CancellationToken,
-}
-
-/// A message to send, and whom to tell that it was.
+/// A message to send, and the channel that confirms it.
 struct OutgoingLine {
     line: Vec<u8>,
     id: Option<i64>,
@@ -66,66 +59,63 @@ struct OutgoingLine {
 #[error("the message was not sent")]
 pub(super) struct StdioSendError;
 
-/// Returns both ends of a way to a program.
-pub(super) fn link_process(resident: Box<dyn BackgroundProcess>) -> (StdioTransport, StdioLink) {
+/// Returns both ends of a connection to a program.
+pub(super) fn link_process(process: Box<dyn BackgroundProcess>) -> (StdioTransport, McpServerLink) {
     let (outgoing, lines) = mpsc::channel(WAITING_MAX);
     let (messages, incoming) = mpsc::channel(WAITING_MAX);
-    let (asks, asked) = mpsc::channel(1);
-    let (ends, ended) = watch::channel(None);
-    let close = CancellationToken::new();
-    let carrier = StdioMessagePump {
-        process: resident,
-        lines,
-        messages,
-        confinement_requests: asked,
-        close: close.clone(),
-    };
+    let (asks, confinement_requests) = mpsc::channel(1);
+    let (fault, last_fault) = watch::channel(None);
+    let (close, ended) = (CancellationToken::new(), CancellationToken::new());
+    let mut pump =
+        StdioMessagePump { process, lines, messages, confinement_requests, close: close.clone() };
+    let ends = ended.clone().drop_guard();
     tokio::spawn(async move {
-        let why = carrier.run().await;
-        ends.send_replace(Some(why.into()));
+        let over = pump.pump_messages().await;
+        // Waiting senders fail at once.
+        pump.lines.close();
+        pump.confinement_requests.close();
+        while pump.lines.try_recv().is_ok() {}
+        let mut process = pump.process;
+        let ended = match &over {
+            // Most programs that close their output are about to end.
+            StdioEnd::Closed => {
+                timeout(Duration::from_millis(EXIT_WAIT_MS), process.wait_for_exit()).await.ok()
+            }
+            StdioEnd::Released | StdioEnd::Fault(_) => None,
+        };
+        process.kill();
+        // Afterwards no process of it is left.
+        let gone = process.wait_for_exit().await;
+        let limit = process.exceeded_limit().map(|limit| format!(": {limit}")).unwrap_or_default();
+        let is_released = matches!(over, StdioEnd::Released);
+        let mut how = match (over, ended.unwrap_or(Ok(ProcessEnding::Aborted))) {
+            (StdioEnd::Released, _) => "it was ended".to_owned(),
+            (StdioEnd::Fault(why), _) => why,
+            (StdioEnd::Closed, Ok(ProcessEnding::Exited(status))) => {
+                format!("its process ended with status {status}{limit}")
+            }
+            (StdioEnd::Closed, Ok(ProcessEnding::Signalled(signal))) => {
+                format!("its process was ended by signal {signal}{limit}")
+            }
+            (StdioEnd::Closed, Ok(ProcessEnding::TimedOut | ProcessEnding::Aborted)) => {
+                format!("it closed its output{limit}")
+            }
+            (StdioEnd::Closed, Err(err)) => format!("its end could not be seen: {}", err.message),
+        };
+        if !is_released {
+            if let Err(err) = gone {
+                tracing::warn!(err = err.message, "the end of an MCP server could not be seen");
+            }
+            let output = process.take_output().await;
+            how.push_str(&stderr_text(output.tail.as_deref().unwrap_or(&output.head)));
+        }
+        drop(pump.messages);
+        fault.send_replace(Some(how));
+        drop(ends);
     });
-    (StdioTransport { outgoing, incoming }, StdioLink { confinement_requests: asks, ended, close })
-}
-
-impl StdioLink {
-    /// Returns what happened around the program since this was last asked; nothing once it has ended.
-    pub(super) async fn take_confinement(&self) -> Option<ConfinementReport> {
-        let (answer, answered) = oneshot::channel();
-        self.confinement_requests.send(answer).await.ok()?;
-        answered.await.ok()
-    }
-
-    /// Returns whether the program has ended, or is about to.
-    pub(super) fn is_over(&self) -> bool {
-        self.ended.borrow().is_some() || self.confinement_requests.is_closed()
-    }
-
-    /// Waits until the program has ended.
-    pub(super) async fn wait_until_ended(&self) {
-        // It fails only with whoever would tell.
-        let _ = self.ended.clone().wait_for(Option::is_some).await;
-    }
-
-    /// Returns how it ended, in words; waits a while for that.
-    pub(super) async fn end_reason(&self) -> String {
-        let mut ended = self.ended.clone();
-        let waiting = ended.wait_for(Option::is_some);
-        let known = timeout(Duration::from_millis(SERVER_END_MS_MAX), waiting).await;
-        let why = known.ok().and_then(Result::ok).and_then(|why| why.clone());
-        why.map_or_else(|| "it ended".to_owned(), |why| why.to_string())
-    }
-
-    /// Ends the program, and waits for its end.
-    pub(super) async fn close(&self) {
-        self.close.cancel();
-        self.end_reason().await;
-    }
-}
-
-impl Drop for StdioLink {
-    fn drop(&mut self) {
-        self.close.cancel();
-    }
+    let transport = StdioTransport { outgoing, incoming };
+    let confinement_requests = Some(asks);
+    (transport, McpServerLink { confinement_requests, close, ended, last_fault })
 }
 
 impl Transport<RoleClient> for StdioTransport {
@@ -164,7 +154,6 @@ impl Transport<RoleClient> for StdioTransport {
     }
 }
 
-/// Holds the program.
 struct StdioMessagePump {
     process: Box<dyn BackgroundProcess>,
     lines: mpsc::Receiver<OutgoingLine>,
@@ -175,7 +164,7 @@ struct StdioMessagePump {
 
 /// Why the program is not spoken to any more.
 enum StdioEnd {
-    /// Nobody wants to.
+    /// The owner closed the connection.
     Released,
     /// It closed its output.
     Closed,
@@ -184,48 +173,6 @@ enum StdioEnd {
 }
 
 impl StdioMessagePump {
-    /// Carries messages to and fro until one side has enough; returns how it ended, in words.
-    async fn run(mut self) -> String {
-        let over = self.pump_messages().await;
-        // Whoever still sends is told at once that nothing is sent any more.
-        self.lines.close();
-        self.confinement_requests.close();
-        while self.lines.try_recv().is_ok() {}
-        let ended = match &over {
-            // Most that close their output are about to end.
-            StdioEnd::Closed => {
-                timeout(Duration::from_millis(EXIT_WAIT_MS), self.process.wait_for_exit())
-                    .await
-                    .ok()
-            }
-            StdioEnd::Released | StdioEnd::Fault(_) => None,
-        };
-        self.process.kill();
-        // Whether it was killed or not, nothing of it is left afterwards.
-        let gone = self.process.wait_for_exit().await;
-        let bound =
-            self.process.exceeded_limit().map(|bound| format!(": {bound}")).unwrap_or_default();
-        let how = match (over, ended.unwrap_or(Ok(ProcessEnding::Aborted))) {
-            (StdioEnd::Released, _) => return "it was ended".to_owned(),
-            (StdioEnd::Fault(why), _) => why,
-            (StdioEnd::Closed, Ok(ProcessEnding::Exited(status))) => {
-                format!("its process ended with status {status}{bound}")
-            }
-            (StdioEnd::Closed, Ok(ProcessEnding::Signalled(signal))) => {
-                format!("its process was ended by signal {signal}{bound}")
-            }
-            (StdioEnd::Closed, Ok(ProcessEnding::TimedOut | ProcessEnding::Aborted)) => {
-                format!("it closed its output{bound}")
-            }
-            (StdioEnd::Closed, Err(err)) => format!("its end could not be seen: {}", err.message),
-        };
-        if let Err(err) = gone {
-            tracing::warn!(err = err.message, "the end of an MCP server could not be seen");
-        }
-        let output = self.process.take_output().await;
-        format!("{how}{}", stderr_text(output.tail.as_deref().unwrap_or(&output.head)))
-    }
-
     async fn pump_messages(&mut self) -> StdioEnd {
         let mut ear = IncomingLineFilter::new(Instant::now());
         let mut line = Vec::new();
@@ -235,7 +182,7 @@ impl StdioMessagePump {
                 () = self.close.cancelled() => return StdioEnd::Released,
                 ask = self.confinement_requests.recv() => {
                     let Some(ask) = ask else { return StdioEnd::Released };
-                    // Whoever asked may have gone.
+                    // The caller may be gone.
                     let _ = ask.send(self.process.take_confinement());
                     continue;
                 }
@@ -284,11 +231,18 @@ impl StdioMessagePump {
         let sending = self.process.send(&line);
         match timeout(Duration::from_millis(SERVER_SEND_MS_MAX), sending).await {
             Ok(Ok(())) => {
-                // Whoever sent it may have gone.
+                // The sender may be gone.
                 let _ = sent.send(());
                 Ok(())
             }
-            Ok(Err(err)) if is_end(&err) => Err(StdioEnd::Closed),
+            Ok(Err(err))
+                if matches!(
+                    err.kind(),
+                    io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset
+                ) =>
+            {
+                Err(StdioEnd::Closed)
+            }
             Ok(Err(err)) => Err(StdioEnd::Fault(format!("it cannot be written to: {err}"))),
             Err(_) => Err(StdioEnd::Fault(format!(
                 "it did not read what it was sent within {SERVER_SEND_MS_MAX} ms"
@@ -306,11 +260,7 @@ fn stderr_text(written: &str) -> String {
     }
 }
 
-fn is_end(err: &io::Error) -> bool {
-    matches!(err.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset)
-}
-
-/// Hears what a server says, and when that is too much.
+/// Filters the lines of a server, and notices when there are too many.
 struct IncomingLineFilter {
     /// The highest number of a request so far.
     last_request_id: Option<i64>,
@@ -334,17 +284,17 @@ impl IncomingLineFilter {
         }
     }
 
-    /// Takes note of a request that the server is sent.
+    /// Records a request to the server.
     fn record_request(&mut self, id: Option<i64>) {
         self.last_request_id = self.last_request_id.max(id);
         self.unanswered_ids.extend(id);
         if self.unanswered_ids.len() > UNANSWERED_REQUESTS_MAX {
-            // Nobody has waited for the oldest for long: a call that is given up is not answered.
+            // No call waits for the oldest any more: a call that was stopped gets no answer.
             self.unanswered_ids.pop_first();
         }
     }
 
-    /// Returns the message in a line if somebody is to hear it, or why the server is not listened to any more.
+    /// Returns the message in a line if it is passed on, or the reason to end the server.
     fn filter_line(
         &mut self,
         line: &[u8],
@@ -360,7 +310,7 @@ impl IncomingLineFilter {
                 false => Ok(None),
             };
         }
-        let message: Value = match serde_json::from_slice(line) {
+        let mut message: Value = match serde_json::from_slice(line) {
             Ok(message) => message,
             // Greetings come before the first message, whatever they look like.
             Err(_) if !self.has_sent_message => {
@@ -370,34 +320,25 @@ impl IncomingLineFilter {
             Err(err) => return Err(format!("it wrote what is no JSON: {err}")),
         };
         self.has_sent_message = true;
-        match message.get("method") {
-            Some(Value::String(method)) => {
-                let is_heard = ACCEPTED_NOTIFICATIONS.contains(&method.as_str());
-                self.unsolicited.count_message(now)?;
-                let is_request = message.get("id").is_some();
-                // What has no form that is known is for nobody.
-                let parsed = serde_json::from_value(message).ok().map(Box::new);
-                Ok(parsed.filter(|_| is_request || is_heard))
-            }
-            None | Some(_) => self.match_answer(message, now),
+        if let Some(Value::String(method)) = message.get("method") {
+            let is_heard = ACCEPTED_NOTIFICATIONS.contains(&method.as_str());
+            self.unsolicited.count_message(now)?;
+            let is_request = message.get("id").is_some();
+            // A message of an unknown form is dropped.
+            let parsed = serde_json::from_value(message).ok().map(Box::new);
+            return Ok(parsed.filter(|_| is_request || is_heard));
         }
-    }
-
-    /// Returns an answer, or one in its place if it has no form that is known. What is answered more than once is heard once.
-    fn match_answer(
-        &mut self,
-        mut message: Value,
-        now: Instant,
-    ) -> Result<Option<IncomingServerMessage>, String> {
+        // An answer. Some servers send the number of the request back as a text.
+        let number = |id: &Value| id.as_i64().or_else(|| id.as_str()?.parse().ok());
         let Some(id) = message.get("id").and_then(number) else {
-            // That a request was not understood is said without its number, which helps nobody here.
+            // A server that cannot parse a request answers without its number, so no call can use it.
             return match message.get("error") {
                 Some(_) => self.unsolicited.count_message(now).map(|()| None),
                 None => Err("it wrote what is no message of MCP".to_owned()),
             };
         };
         if self.last_request_id.is_none_or(|asked| id > asked) {
-            return Err(format!("it answered a request {id} that nobody had made"));
+            return Err(format!("it answered a request {id} that was never sent"));
         }
         if !self.unanswered_ids.remove(&id) {
             return self.unsolicited.count_message(now).map(|()| None);
@@ -411,11 +352,6 @@ impl IncomingLineFilter {
             Box::new(JsonRpcMessage::error(err, Some(NumberOrString::Number(id))))
         })))
     }
-}
-
-/// Returns the number of an id, which some servers send back as a text.
-fn number(id: &Value) -> Option<i64> {
-    id.as_i64().or_else(|| id.as_str()?.parse().ok())
 }
 
 #[cfg(test)]
@@ -456,7 +392,7 @@ mod tests {
             assert_eq!(heard(&mut ear, &answer(good)), expect);
             assert_eq!(heard(&mut ear, &answer(good)), "-", "{good} is answered already");
         }
-        let over = "over: it answered a request 4 that nobody had made";
+        let over = "over: it answered a request 4 that was never sent";
         assert_eq!(heard(&mut ear, &answer("4")), over);
         assert_eq!(heard(&mut ear, r#"{"jsonrpc":"2.0","method":5,"id":4,"result":{}}"#), over);
         assert_eq!(heard(&mut ear, &answer("-1")), "-");

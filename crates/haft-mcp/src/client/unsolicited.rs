@@ -25,7 +25,7 @@ impl UnsolicitedMessages {
         self.messages += 1;
         match self.messages > SERVER_UNASKED_PER_SECOND_MAX {
             true => Err(format!(
-                "it sent more than {SERVER_UNASKED_PER_SECOND_MAX} messages within a second that nobody asked for"
+                "it sent more than {SERVER_UNASKED_PER_SECOND_MAX} unsolicited messages within a second"
             )),
             false => Ok(()),
         }

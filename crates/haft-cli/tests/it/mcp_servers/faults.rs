@@ -35,13 +35,13 @@ fn what_a_server_breaks_is_an_error_of_its_own_call() {
     check(
         "flood",
         &expect![
-            "UNAVAILABLE: mcp server odd is unavailable: in the middle of the call, it sent more than 2000 messages within a second that nobody asked for; its effect may or may not have happened: check before repeating"
+            "UNAVAILABLE: mcp server odd is unavailable: in the middle of the call, it sent more than 2000 unsolicited messages within a second; its effect may or may not have happened: check before repeating"
         ],
     );
     check(
         "wrong-id",
         &expect![
-            "UNAVAILABLE: mcp server odd is unavailable: in the middle of the call, it answered a request 1003 that nobody had made; its effect may or may not have happened: check before repeating"
+            "UNAVAILABLE: mcp server odd is unavailable: in the middle of the call, it answered a request 1003 that was never sent; its effect may or may not have happened: check before repeating"
         ],
     );
     check(

@@ -140,8 +140,8 @@ fn a_server_that_breaks_the_protocol_harms_its_own_call() {
 fn a_server_that_floods_with_notes_harms_its_own_call() {
     let (world, _server) = with_remote("note-flood", "timeout_ms = 5000\n");
     let found = echo(&world);
-    let flooded = "UNAVAILABLE: mcp server far is unavailable: in the middle of the call, it sent more than 2000 messages \
-                   within a second that nobody asked for";
+    let flooded = "UNAVAILABLE: mcp server far is unavailable: in the middle of the call, it sent more than 2000 unsolicited \
+                   messages within a second";
     assert!(found.starts_with(flooded) || found.starts_with("TOOL_TIMEOUT: "), "{found}");
     assert_eq!(said(&call(&world, "far_calls", &json!({}))), r#""2""#);
 }
