@@ -1,7 +1,7 @@
-//! The MCP client: servers of other people, and their tools as tools of haft. A server is a principal of its own, which is
-//! started, confined and granted what it gets by whoever configures it; it is trusted in nothing. What it says is bounded,
-//! cleaned and described; what it says of the effects of its tools is believed only where the configuration says so. Remote
-//! servers are another kind of [`McpTransport`]; nothing of the SDK shows in the interface.
+//! The MCP client: third-party servers, and their tools as tools of haft. The configuration starts, confines and grants each
+//! server separately. Servers are not trusted: their messages are bounded, cleaned and described. Their hints about effects
+//! count only if the configuration says so. Remote servers are another kind of [`McpTransport`]. The interface has no types of
+//! the SDK.
 
 mod call_output;
 mod connection;

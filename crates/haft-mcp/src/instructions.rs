@@ -1,9 +1,8 @@
-//! What a model is told about the whole server, once. Every word costs each conversation, so it says only what no tool's
-//! description can.
+//! The instructions of the server for a model. Every word costs each conversation, so they contain only facts that fit into no
+//! tool's description.
 
 use haft::{Connection, Runtime};
 
-/// Returns the instructions.
 pub(crate) fn instructions(runtime: &Runtime, session: &Connection) -> String {
     let registry = runtime.registry();
     let mut text = format!(
@@ -22,7 +21,7 @@ pub(crate) fn instructions(runtime: &Runtime, session: &Connection) -> String {
     );
     if registry.contract("bash").is_some() {
         text.push_str(
-            " bash runs in a sandbox: without network unless hosts are granted, with a /tmp and a home of its own that \
+            " bash runs in a sandbox: without network unless hosts are granted, with its own /tmp and home, which \
              go when the command ends.",
         );
     }

@@ -9,7 +9,6 @@ use haft_contract::{clean, cut};
 /// Longest name, address or type of a content that is described, in characters.
 const SHOWN_CHARS_MAX: usize = 200;
 
-/// Returns the answer of a call.
 pub(super) fn output(server: &str, result: &Value) -> Result<ToolOutput, ToolError> {
     let contents = match result.get("content") {
         None | Some(Value::Null) => &[],
@@ -24,12 +23,20 @@ pub(super) fn output(server: &str, result: &Value) -> Result<ToolOutput, ToolErr
     let texts: Vec<String> = parts.iter().map(ContentPart::text).collect();
     let text = texts.join("\n");
     if result.get("isError").and_then(Value::as_bool) == Some(true) {
-        return Err(failure(server, &text, structured));
+        return Err(match (text.trim().is_empty(), structured) {
+            (false, _) => refusal(server, &text),
+            (true, Some(structured)) => refusal(server, &structured.to_string()),
+            (true, None) => refusal(server, "the tool failed and did not say why"),
+        });
     }
+    // A structure whose only field is the text itself is returned as text, which a model reads better. Numbers and lists
+    // that the text repeats are better read as data.
+    let is_only_text = |structured: &Value| {
+        let fields = structured.as_object().filter(|fields| fields.len() == 1);
+        fields.is_some_and(|fields| fields.values().all(|only| *only == text))
+    };
     match structured {
-        Some(structured) if !is_only_text(&text, structured) => {
-            Ok(ToolOutput::data(structured.clone()))
-        }
+        Some(structured) if !is_only_text(structured) => Ok(ToolOutput::data(structured.clone())),
         Some(_) | None if parts.iter().all(|part| matches!(part, ContentPart::Text { .. })) => {
             Ok(ToolOutput::text(text))
         }
@@ -43,29 +50,12 @@ pub(super) fn refusal(server: &str, message: &str) -> ToolError {
     ToolError::new(ErrorCode::ToolFailed, format!("mcp server {server}: {}", message.trim()))
 }
 
-fn failure(server: &str, text: &str, structured: Option<&Value>) -> ToolError {
-    match (text.trim().is_empty(), structured) {
-        (false, _) => refusal(server, text),
-        (true, Some(structured)) => refusal(server, &structured.to_string()),
-        (true, None) => refusal(server, "the tool failed and did not say why"),
-    }
-}
-
 fn bad_result_error(server: &str) -> ToolError {
     let message = format!("mcp server {server}: the answer is no result of a call");
     ToolError::new(ErrorCode::ToolBadOutput, message)
 }
 
-/// Returns whether a structure holds nothing but the text, as one whose only field it is: a model reads that better as it is.
-/// Numbers, lists and whatever else is spelled out in a text are better read as data.
-fn is_only_text(text: &str, structured: &Value) -> bool {
-    let Some(fields) = structured.as_object().filter(|fields| fields.len() == 1) else {
-        return false;
-    };
-    fields.values().next().and_then(Value::as_str).is_some_and(|only| only == text)
-}
-
-/// Returns a content as a part of haft's own. What is none that is known is described.
+/// Returns a content as a part of haft's own. An unknown content becomes a text that names it.
 fn parse_part(content: &Value) -> ContentPart {
     let field = |name: &str| content.get(name).and_then(Value::as_str);
     let short = |text: &str| cut(&clean(text).replace('\n', " "), SHOWN_CHARS_MAX);

@@ -1,4 +1,4 @@
-//! Forms that servers ask for while they work. Nobody is asked in the name of a server unless whoever embeds haft fills them in.
+//! Forms that servers ask for while they work. They are declined unless the embedding program fills them in.
 
 use haft_contract::BoxFuture;
 use serde_json::{Map, Value, json};

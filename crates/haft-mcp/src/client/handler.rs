@@ -1,5 +1,5 @@
-//! What a server may ask of haft while it works: which directories it was granted, and nothing else. No model is lent to it,
-//! and nobody is asked in its name, unless whoever embeds haft fills in its forms. What it tells is passed on: steps of a call, and that its tools have changed.
+//! Requests and notifications of a server to haft. A server may ask for the directories that it was granted. It gets no model,
+//! and it gets forms filled in only if the embedding program does that. Its progress and changes of its tools are passed on.
 
 #![expect(
     deprecated,
@@ -25,9 +25,7 @@ use super::forms::{FormFiller, fill_form};
 use super::limits::SERVER_PROGRESS_CHARS_MAX;
 use haft_contract::{clean, cut};
 
-/// Answers and hears one server.
 pub(super) struct McpClientHandler {
-    /// The directories that it was granted.
     pub(super) roots: Vec<PathBuf>,
     /// Who fills in its forms, if anybody does.
     pub(super) form_filler: Option<Arc<dyn FormFiller>>,
@@ -36,8 +34,8 @@ pub(super) struct McpClientHandler {
     pub(super) tools_changed: Arc<Notify>,
 }
 
-/// The calls that hear of their steps. A call is added when it is made and taken out when it ends, by whoever makes it; the
-/// handler only looks it up.
+/// The calls that are told their progress. The caller adds its call and removes it when it ends; the handler only looks it
+/// up.
 #[derive(Default)]
 pub(super) struct ProgressListeners {
     calls: Mutex<HashMap<ProgressToken, Cx>>,
@@ -54,18 +52,6 @@ impl ProgressListeners {
         let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
         calls.insert(token.clone(), cx);
         ProgressRegistration { listeners: self, token }
-    }
-
-    fn report_progress(&self, step: ProgressNotificationParam) {
-        let calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(cx) = calls.get(&step.progress_token) {
-            let message = step.message.unwrap_or_default();
-            cx.report(CallProgress {
-                done: step.progress,
-                total: step.total,
-                message: cut(&clean(&message), SERVER_PROGRESS_CHARS_MAX),
-            });
-        }
     }
 }
 
@@ -109,7 +95,7 @@ impl ClientHandler for McpClientHandler {
         _: RequestContext<RoleClient>,
     ) -> Result<ElicitResult, ErrorData> {
         let forms = self.form_filler.as_deref();
-        let forms = forms.ok_or_else(|| refused("haft asks nobody in the name of a server"))?;
+        let forms = forms.ok_or_else(|| refused("haft asks no person in the name of a server"))?;
         let asked = serde_json::to_value(asked).unwrap_or_default();
         serde_json::from_value(fill_form(forms, &asked).await)
             .map_err(|err| ErrorData::internal_error(err.to_string(), None))
@@ -120,7 +106,15 @@ impl ClientHandler for McpClientHandler {
         step: ProgressNotificationParam,
         _: NotificationContext<RoleClient>,
     ) {
-        self.listeners.report_progress(step);
+        let calls = self.listeners.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(cx) = calls.get(&step.progress_token) {
+            let message = step.message.unwrap_or_default();
+            cx.report(CallProgress {
+                done: step.progress,
+                total: step.total,
+                message: cut(&clean(&message), SERVER_PROGRESS_CHARS_MAX),
+            });
+        }
     }
 
     async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
@@ -132,7 +126,6 @@ fn refused(why: &'static str) -> ErrorData {
     ErrorData::new(rmcp::model::ErrorCode::METHOD_NOT_FOUND, why, None)
 }
 
-/// Returns a path as a URI.
 fn file_uri(path: &std::path::Path) -> String {
     let mut uri = "file://".to_owned();
     for byte in path.to_string_lossy().bytes() {

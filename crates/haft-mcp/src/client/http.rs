@@ -1,6 +1,6 @@
-//! The way to a server that runs elsewhere: one request over HTTP for each message, in both eras of the protocol. Sessions,
-//! streams and what goes into which header are the SDK's business; how much is read, what is sent along and to whom, and
-//! whether a message may have arrived that was not answered, is decided here.
+//! The HTTP client of a remote server: one request for each message, in both eras of the protocol. The SDK handles sessions,
+//! streams and most headers. This limits how much is read, decides which secrets are sent to which address, and tells whether
+//! a message without an answer may have arrived.
 
 mod events;
 
@@ -30,7 +30,7 @@ use haft_contract::{clean, cut};
 
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
-/// Headers that are the protocol's, and nobody else's.
+/// Headers that only the protocol sets.
 const OWN_HEADERS: [&str; 8] = [
     "accept",
     "connection",
@@ -42,11 +42,11 @@ const OWN_HEADERS: [&str; 8] = [
     "transfer-encoding",
 ];
 
-/// A server that runs elsewhere, as it is configured.
+/// The configuration of a remote server.
 pub struct RemoteMcpServer {
     /// Where it is.
     pub url: String,
-    /// What it is sent with every request; the values may be secrets.
+    /// Headers of every request; the values may be secrets.
     pub headers: Vec<(String, String)>,
     /// How it is reached.
     pub networking: Networking,
@@ -65,23 +65,16 @@ pub(super) struct HttpSendError {
 /// Whether a server may have acted on a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RequestDelivery {
-    /// It has not.
     NotDelivered,
-    /// It may have.
     MaybeDelivered,
 }
 
 type StreamableHttpResult<T> = Result<T, StreamableHttpError<HttpSendError>>;
 
-/// Sends the messages.
 #[derive(Clone)]
 pub(super) struct McpHttpClient {
-    parts: Arc<McpHttpClientParts>,
-}
-
-struct McpHttpClientParts {
     client: reqwest::Client,
-    url: Url,
+    pub(super) url: Url,
     headers: HeaderMap,
     authorization: Option<Arc<Authorization>>,
 }
@@ -98,17 +91,22 @@ impl McpHttpClient {
         }
         let mut headers = HeaderMap::new();
         for (name, value) in &remote.headers {
-            let (name, value) = header(name, value)?;
-            headers.insert(name, value);
+            let parsed = HeaderName::from_bytes(name.as_bytes());
+            let parsed =
+                parsed.map_err(|_| format!("header {name:?} has no name that HTTP knows"))?;
+            if OWN_HEADERS.contains(&parsed.as_str()) || parsed.as_str().starts_with("mcp-") {
+                return Err(format!("header {name} is the protocol's own"));
+            }
+            // The value may be a secret, and is not shown.
+            let mut value = HeaderValue::from_str(value).map_err(|_| {
+                format!("the value of header {name} cannot be sent: it has line ends or the like")
+            })?;
+            value.set_sensitive(true);
+            headers.insert(parsed, value);
         }
         let client = http_client::http_client(&remote.networking, &url)?;
         let authorization = remote.authorization.clone();
-        Ok(Self { parts: Arc::new(McpHttpClientParts { client, url, headers, authorization }) })
-    }
-
-    /// Returns where the server is.
-    pub(super) fn url(&self) -> &Url {
-        &self.parts.url
+        Ok(Self { client, url, headers, authorization })
     }
 
     /// Sends a request with what says who haft is, and once more with another token if that one is not taken.
@@ -116,7 +114,7 @@ impl McpHttpClient {
         &self,
         request: impl Fn() -> RequestBuilder + Send + Sync,
     ) -> Result<Response, HttpSendError> {
-        let authorization = self.parts.authorization.as_deref();
+        let authorization = self.authorization.as_deref();
         let token = authorization.and_then(Authorization::token);
         let response = self.send_with(request(), token.as_deref()).await?;
         let Some(authorization) = authorization else { return Ok(response) };
@@ -149,7 +147,7 @@ impl McpHttpClient {
         request: RequestBuilder,
         token: Option<&str>,
     ) -> Result<Response, HttpSendError> {
-        let mut request = request.headers(self.parts.headers.clone());
+        let mut request = request.headers(self.headers.clone());
         if let Some(token) = token {
             request = request.bearer_auth(token);
         }
@@ -167,76 +165,13 @@ impl McpHttpClient {
     }
 
     fn login_needed_error(&self) -> HttpSendError {
-        let has_login = self.parts.authorization.as_ref().is_some_and(|known| known.is_logged_in());
+        let has_login = self.authorization.as_ref().is_some_and(|known| known.is_logged_in());
         let why = match has_login {
-            false => "it wants to know who asks, and nobody has logged in",
+            false => "it wants to know who asks, and there is no login",
             true => "the login to it does not hold any more, or allows too little",
         };
         let why = why.to_owned();
         HttpSendError { why, delivery: RequestDelivery::NotDelivered }
-    }
-
-    fn post_builder(
-        &self,
-        body: Vec<u8>,
-        session: Option<Arc<str>>,
-        headers: &HashMap<HeaderName, HeaderValue>,
-    ) -> impl Fn() -> RequestBuilder + Send + Sync {
-        let headers: HeaderMap =
-            headers.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
-        move || {
-            let mut request = self
-                .parts
-                .client
-                .post(self.parts.url.clone())
-                .headers(headers.clone())
-                .header(ACCEPT, "application/json, text/event-stream")
-                .header(CONTENT_TYPE, "application/json")
-                .body(body.clone());
-            if let Some(session) = &session {
-                request = request.header(SESSION, &**session);
-            }
-            request
-        }
-    }
-
-    async fn post(
-        &self,
-        message: ClientJsonRpcMessage,
-        session: Option<Arc<str>>,
-        headers: HashMap<HeaderName, HeaderValue>,
-    ) -> StreamableHttpResult<StreamableHttpPostResponse> {
-        let has_session = session.is_some();
-        let bytes =
-            serde_json::to_vec(&message).map_err(|err| not_delivered_error(err.to_string()))?;
-        let asked = SentHttpMessage::of(message);
-        let response = self.send(self.post_builder(bytes, session, &headers)).await;
-        let mut response = response.map_err(StreamableHttpError::Client)?;
-        let status = response.status();
-        if !status.is_success() {
-            return error_response(&mut response, &asked, has_session).await;
-        }
-        let given = response.headers().get(SESSION);
-        let given = given.and_then(|session| session.to_str().ok()).map(str::to_owned);
-        match (asked.id.is_some(), content_type(&response)) {
-            (false, _) => Ok(StreamableHttpPostResponse::Accepted),
-            (true, Some(ContentType::Events)) => {
-                Ok(StreamableHttpPostResponse::Sse(events(response), given))
-            }
-            (true, Some(ContentType::Json)) => {
-                let bytes = read_body(&mut response, SERVER_MESSAGE_BYTES_MAX)
-                    .await
-                    .map_err(body_read_error)?;
-                let message = asked.answer(&bytes).map_err(maybe_delivered_error)?;
-                Ok(StreamableHttpPostResponse::Json(message, given))
-            }
-            (true, None) if status == StatusCode::ACCEPTED => {
-                Ok(StreamableHttpPostResponse::Accepted)
-            }
-            (true, None) => Err(maybe_delivered_error(
-                "it answered with what is neither JSON nor a stream of events".to_owned(),
-            )),
-        }
     }
 }
 
@@ -251,7 +186,61 @@ impl StreamableHttpClient for McpHttpClient {
         _: Option<String>,
         headers: HashMap<HeaderName, HeaderValue>,
     ) -> StreamableHttpResult<StreamableHttpPostResponse> {
-        self.post(message, session, headers).await
+        let bytes = serde_json::to_vec(&message).map_err(|err| {
+            let (why, delivery) = (err.to_string(), RequestDelivery::NotDelivered);
+            StreamableHttpError::Client(HttpSendError { why, delivery })
+        })?;
+        let asked = match message {
+            JsonRpcMessage::Request(request) => SentHttpMessage {
+                is_discovery: matches!(request.request, ClientRequest::DiscoverRequest(_)),
+                id: Some(request.id),
+            },
+            JsonRpcMessage::Response(_)
+            | JsonRpcMessage::Notification(_)
+            | JsonRpcMessage::Error(_) => SentHttpMessage { id: None, is_discovery: false },
+        };
+        let headers: HeaderMap = headers.into_iter().collect();
+        let request = || {
+            let request = self.client.post(self.url.clone()).headers(headers.clone());
+            let request = request
+                .header(ACCEPT, "application/json, text/event-stream")
+                .header(CONTENT_TYPE, "application/json")
+                .body(bytes.clone());
+            match &session {
+                Some(session) => request.header(SESSION, &**session),
+                None => request,
+            }
+        };
+        let mut response = self.send(request).await.map_err(StreamableHttpError::Client)?;
+        let status = response.status();
+        if !status.is_success() {
+            return error_response(&mut response, &asked, session.is_some()).await;
+        }
+        let given = response.headers().get(SESSION);
+        let given = given.and_then(|session| session.to_str().ok()).map(str::to_owned);
+        match (asked.id.is_some(), content_type(&response)) {
+            (false, _) => Ok(StreamableHttpPostResponse::Accepted),
+            (true, Some(ContentType::Events)) => {
+                Ok(StreamableHttpPostResponse::Sse(events(response), given))
+            }
+            (true, Some(ContentType::Json)) => {
+                let body = read_body(&mut response, SERVER_MESSAGE_BYTES_MAX).await;
+                let body = body.map_err(|err| {
+                    maybe_delivered_error(match err {
+                        ResponseBodyError::TooLong(_) => format!("it answered with {err}"),
+                        ResponseBodyError::Broken(why) => format!("its answer broke off: {why}"),
+                    })
+                })?;
+                let message = asked.answer(&body).map_err(maybe_delivered_error)?;
+                Ok(StreamableHttpPostResponse::Json(message, given))
+            }
+            (true, None) if status == StatusCode::ACCEPTED => {
+                Ok(StreamableHttpPostResponse::Accepted)
+            }
+            (true, None) => Err(maybe_delivered_error(
+                "it answered with what is neither JSON nor a stream of events".to_owned(),
+            )),
+        }
     }
 
     async fn delete_session(
@@ -263,7 +252,7 @@ impl StreamableHttpClient for McpHttpClient {
     ) -> StreamableHttpResult<()> {
         let headers: HeaderMap = headers.into_iter().collect();
         let request = || {
-            let request = self.parts.client.delete(self.parts.url.clone());
+            let request = self.client.delete(self.url.clone());
             request.headers(headers.clone()).header(SESSION, &*session)
         };
         let response = self.send(request).await.map_err(StreamableHttpError::Client)?;
@@ -283,8 +272,7 @@ impl StreamableHttpClient for McpHttpClient {
     ) -> StreamableHttpResult<BoxStream<'static, Result<Sse, SseError>>> {
         let headers: HeaderMap = headers.into_iter().collect();
         let request = || {
-            let mut request =
-                self.parts.client.get(self.parts.url.clone()).headers(headers.clone());
+            let mut request = self.client.get(self.url.clone()).headers(headers.clone());
             request = request.header(ACCEPT, "text/event-stream");
             if let Some(session) = &session {
                 request = request.header(SESSION, &**session);
@@ -305,31 +293,19 @@ impl StreamableHttpClient for McpHttpClient {
             (status, _) if resumes && status.is_server_error() => {
                 Err(maybe_delivered_error(format!("it answered with HTTP {status}")))
             }
-            // One that has no stream of its own says so in many ways, and works without it.
+            // Servers without a separate stream say so in many ways, and work without it.
             _ => Err(StreamableHttpError::ServerDoesNotSupportSse),
         }
     }
 }
 
-/// What a message asks for.
+/// The parts of a message that its answer needs.
 struct SentHttpMessage {
     id: Option<RequestId>,
     is_discovery: bool,
 }
 
 impl SentHttpMessage {
-    fn of(message: ClientJsonRpcMessage) -> Self {
-        match message {
-            JsonRpcMessage::Request(request) => Self {
-                is_discovery: matches!(request.request, ClientRequest::DiscoverRequest(_)),
-                id: Some(request.id),
-            },
-            JsonRpcMessage::Response(_)
-            | JsonRpcMessage::Notification(_)
-            | JsonRpcMessage::Error(_) => Self { id: None, is_discovery: false },
-        }
-    }
-
     /// Returns the answer in a body, if it is one to what was asked.
     fn answer(&self, body: &[u8]) -> Result<ServerJsonRpcMessage, String> {
         let message = serde_json::from_slice::<ServerJsonRpcMessage>(body);
@@ -340,7 +316,7 @@ impl SentHttpMessage {
             JsonRpcMessage::Response(answer) if Some(number(&answer.id)) == asked => {
                 Ok(JsonRpcMessage::Response(answer))
             }
-            // Who could not read a request does not know its number.
+            // A server that could not parse a request does not know its number.
             JsonRpcMessage::Error(refusal)
                 if refusal.id.is_none() || refusal.id.as_ref().map(number) == asked =>
             {
@@ -364,7 +340,7 @@ fn number(id: &RequestId) -> String {
     }
 }
 
-/// What becomes of an answer that is none.
+/// Returns the result of a failed request.
 async fn error_response(
     response: &mut Response,
     asked: &SentHttpMessage,
@@ -388,7 +364,7 @@ async fn error_response(
         return Ok(StreamableHttpPostResponse::Json(answer, None));
     }
     if asked.is_discovery && !has_session && status.is_client_error() && !is_denied {
-        // It is of the other era, in which nobody asks that.
+        // The server is of the older era, which has no such request.
         let err = ErrorData::invalid_request(format!("HTTP {status}"), None);
         return Ok(StreamableHttpPostResponse::Json(
             JsonRpcMessage::error(err, asked.id.clone()),
@@ -433,33 +409,6 @@ fn content_type(response: &Response) -> Option<ContentType> {
     }
 }
 
-fn header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), String> {
-    let parsed = HeaderName::from_bytes(name.as_bytes());
-    let parsed = parsed.map_err(|_| format!("header {name:?} has no name that HTTP knows"))?;
-    if OWN_HEADERS.contains(&parsed.as_str()) || parsed.as_str().starts_with("mcp-") {
-        return Err(format!("header {name} is the protocol's own"));
-    }
-    // The value may be a secret, and is not shown.
-    let mut value = HeaderValue::from_str(value).map_err(|_| {
-        format!("the value of header {name} cannot be sent: it has line ends or the like")
-    })?;
-    value.set_sensitive(true);
-    Ok((parsed, value))
-}
-
-fn not_delivered_error(why: String) -> StreamableHttpError<HttpSendError> {
-    StreamableHttpError::Client(HttpSendError { why, delivery: RequestDelivery::NotDelivered })
-}
-
 fn maybe_delivered_error(why: String) -> StreamableHttpError<HttpSendError> {
     StreamableHttpError::Client(HttpSendError { why, delivery: RequestDelivery::MaybeDelivered })
-}
-
-fn body_read_error(err: ResponseBodyError) -> StreamableHttpError<HttpSendError> {
-    maybe_delivered_error(match err {
-        ResponseBodyError::TooLong(bytes_max) => {
-            format!("it answered with more than {bytes_max} bytes")
-        }
-        ResponseBodyError::Broken(why) => format!("its answer broke off: {why}"),
-    })
 }

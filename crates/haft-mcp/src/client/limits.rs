@@ -17,7 +17,7 @@ pub const SERVER_FIND_MS_MAX: u64 = 15_000;
 pub const SERVER_LIST_MS_MAX: u64 = 15_000;
 /// How long a server may take to read one message, in milliseconds.
 pub const SERVER_SEND_MS_MAX: u64 = 10_000;
-/// Messages of a server within a second that nobody asked for.
+/// Unsolicited messages of a server within a second.
 pub const SERVER_UNASKED_PER_SECOND_MAX: u32 = 2_000;
 /// Lines of a server that are no messages, such as greetings.
 pub const SERVER_NOISE_LINES_MAX: u32 = 1_000;
@@ -47,11 +47,11 @@ pub const SERVER_TOOL_NAME_CHARS_MAX: usize = 256;
 ///
 /// Limit (MCP): the description is cut.
 pub const SERVER_DESCRIPTION_CHARS_MAX: usize = 16 * 1024;
-/// What is shown of the standard error of a server that failed, in bytes.
+/// Longest excerpt of the standard error of a failed server, in bytes.
 pub const SERVER_COMPLAINT_BYTES_MAX: usize = 1_000;
 /// The least time between two looks at the tools of a server that says that they changed, in milliseconds.
 pub const SERVER_RELIST_MS_MIN: u64 = 1_000;
-/// How long the end of a server is waited for where somebody wants to know how it ended, in milliseconds.
+/// Time to wait for the end of a server in order to report it, in milliseconds.
 pub const SERVER_END_MS_MAX: u64 = 5_000;
 /// Longest message of a step that a server reports, in characters.
 pub const SERVER_PROGRESS_CHARS_MAX: usize = 1_000;
@@ -65,7 +65,7 @@ pub const SERVER_ROUNDS_MAX: usize = 10;
 pub const REMOTE_CONNECT_MS_MAX: u64 = 10_000;
 /// Header fields of one answer of a server that runs elsewhere.
 pub const REMOTE_HEADERS_MAX: usize = 200;
-/// What is read of the body of an answer that is a refusal, in bytes.
+/// Longest part of a refusal's body that is read, in bytes.
 pub const REMOTE_REFUSAL_BYTES_MAX: usize = 64 * 1024;
 /// Requests to one remote MCP server at the same time.
 ///
@@ -73,11 +73,11 @@ pub const REMOTE_REFUSAL_BYTES_MAX: usize = 64 * 1024;
 pub const REMOTE_REQUESTS_MAX: usize = 64;
 /// Attempts in a row to resume a stream that broke off.
 pub const REMOTE_RESUMES_MAX: usize = 5;
-/// How long an answer about who somebody is may take, in milliseconds.
+/// Time for an answer of an authorization server, in milliseconds.
 pub const OAUTH_MS_MAX: u64 = 30_000;
-/// Longest answer about who somebody is, in bytes.
+/// Longest answer of an authorization server, in bytes.
 pub const OAUTH_ANSWER_BYTES_MAX: usize = 256 * 1024;
-/// What a browser may say when it is sent to haft at the end of a login, in bytes.
+/// Longest request of a browser at the end of a login, in bytes.
 pub const REDIRECT_HEAD_BYTES_MAX: u64 = 16 * 1024;
 /// How long a browser may take to say it, in milliseconds.
 pub const REDIRECT_READ_MS_MAX: u64 = 5_000;

@@ -25,7 +25,12 @@ pub(super) fn ids(server: &str, names: &[&str]) -> Vec<Option<ToolId>> {
         let is_short = id.len() <= TOOL_ID_CHARS_MAX;
         let text = match is_short && (is_spelled || !is_shared(id)) {
             true => id.clone(),
-            false => with_digest(id, name),
+            false => {
+                let digest = sha256_hex(name.as_bytes());
+                let digest: String = digest.chars().take(DIGEST_CHARS).collect();
+                let kept = id.chars().take(TOOL_ID_CHARS_MAX - DIGEST_CHARS - 1);
+                format!("{}_{digest}", kept.collect::<String>())
+            }
         };
         ToolId::parse(&text).ok()
     };
@@ -45,12 +50,6 @@ fn safe(name: &str) -> String {
         _ => '_',
     };
     name.chars().map(safe).collect()
-}
-
-fn with_digest(id: &str, name: &str) -> String {
-    let digest: String = sha256_hex(name.as_bytes()).chars().take(DIGEST_CHARS).collect();
-    let kept: String = id.chars().take(TOOL_ID_CHARS_MAX - DIGEST_CHARS - 1).collect();
-    format!("{kept}_{digest}")
 }
 
 #[cfg(test)]

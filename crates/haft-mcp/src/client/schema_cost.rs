@@ -1,6 +1,6 @@
-//! How much there is to check in a server's schema. One that is short can have parts that refer to parts, each to the next
-//! one twice, and would take for ever: no time limit ends a check that is under way. What a schema says is not looked at, and
-//! how long one takes that leads back to itself depends on the input, so that is counted with each input (in haft).
+//! Counts the steps of a check against a server's schema. A short schema can have parts that each refer to the next one twice.
+//! Its check would not end, because no time limit stops a running check. The cost of a recursive schema depends on the input,
+//! so the crate haft counts it with each input.
 
 use std::collections::HashMap;
 
@@ -24,7 +24,7 @@ const WITHIN: [&str; 9] = [
     "unevaluatedProperties",
 ];
 
-/// What is known of a part that is referred to.
+/// The count of a part that is referred to.
 #[derive(Clone, Copy)]
 enum CountedSchemaPart {
     /// It is being counted, and it was come to so deep in the input.
@@ -75,38 +75,35 @@ impl<'a> SchemaStepCounter<'a> {
         self.depth += 1;
         let mut steps = 1_u64;
         for (keyword, value) in keywords {
-            steps = steps.saturating_add(self.count_keyword(keyword, value));
+            let own = match (keyword.as_str(), value) {
+                ("$ref", Value::String(target)) => self.count_reference(target),
+                ("$dynamicRef" | "$recursiveRef", _) => {
+                    self.named_references += 1;
+                    1
+                }
+                ("dependencies" | "dependentSchemas", Value::Object(schemas)) => {
+                    self.count_all(schemas.values())
+                }
+                ("patternProperties" | "properties", Value::Object(schemas)) => {
+                    self.count_nested(schemas.values())
+                }
+                (keyword, Value::Array(schemas)) if IN_PLACE.contains(&keyword) => {
+                    self.count_all(schemas.iter())
+                }
+                (keyword, schema) if IN_PLACE.contains(&keyword) => self.steps(schema),
+                (keyword, Value::Array(schemas)) if WITHIN.contains(&keyword) => {
+                    self.count_nested(schemas.iter())
+                }
+                (keyword, schema) if WITHIN.contains(&keyword) => {
+                    self.count_nested([schema].into_iter())
+                }
+                // Other keywords are no schemas. A part of them may be one, and counts where a reference leads to it.
+                (_, _) => 1,
+            };
+            steps = steps.saturating_add(own);
         }
         self.depth -= 1;
         steps
-    }
-
-    fn count_keyword(&mut self, keyword: &str, value: &'a Value) -> u64 {
-        match (keyword, value) {
-            ("$ref", Value::String(target)) => self.count_reference(target),
-            ("$dynamicRef" | "$recursiveRef", _) => {
-                self.named_references += 1;
-                1
-            }
-            ("dependencies" | "dependentSchemas", Value::Object(schemas)) => {
-                self.count_all(schemas.values())
-            }
-            ("patternProperties" | "properties", Value::Object(schemas)) => {
-                self.count_nested(schemas.values())
-            }
-            (keyword, Value::Array(schemas)) if IN_PLACE.contains(&keyword) => {
-                self.count_all(schemas.iter())
-            }
-            (keyword, schema) if IN_PLACE.contains(&keyword) => self.steps(schema),
-            (keyword, Value::Array(schemas)) if WITHIN.contains(&keyword) => {
-                self.count_nested(schemas.iter())
-            }
-            (keyword, schema) if WITHIN.contains(&keyword) => {
-                self.count_nested([schema].into_iter())
-            }
-            // The others are no schemas; a part of them may be, and counts where something refers to it.
-            (_, _) => 1,
-        }
     }
 
     fn count_all(&mut self, schemas: impl Iterator<Item = &'a Value>) -> u64 {
@@ -123,7 +120,7 @@ impl<'a> SchemaStepCounter<'a> {
     fn count_reference(&mut self, target: &'a str) -> u64 {
         match self.known.get(target) {
             Some(CountedSchemaPart::Steps(steps)) => return *steps,
-            // What leads back to itself without going into the input does so on every way that there is.
+            // A part that leads back to itself without going into the input never ends.
             Some(CountedSchemaPart::Counting { level }) if *level == self.input_depth => {
                 return u64::MAX;
             }
@@ -136,7 +133,7 @@ impl<'a> SchemaStepCounter<'a> {
             self.named_references += 1;
             return 1;
         };
-        // What leads nowhere is no valid schema, which is found out elsewhere.
+        // A reference that leads nowhere is an error, which the compiler of the schema reports.
         let Some(part) = part_at(self.schema, path) else { return 1 };
         self.known.insert(target, CountedSchemaPart::Counting { level: self.input_depth });
         let steps = self.steps(part);

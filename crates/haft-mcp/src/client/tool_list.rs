@@ -1,5 +1,5 @@
-//! What a server says of its tools, taken in bounds: a page at a time, a tool at a time, so that what is wrong with one does
-//! not hide the others. What haft makes of a tool is not decided here.
+//! The tools that a server lists, read within bounds: a page at a time and a tool at a time, so that an error in one tool does
+//! not hide the others. Their conversion to tools of haft is done elsewhere.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -31,7 +31,6 @@ pub(super) enum ProtocolEra {
     Stateless,
 }
 
-/// One tool as its server describes it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ListedTool {
@@ -41,7 +40,7 @@ pub(super) struct ListedTool {
     pub(super) hints: ToolHints,
 }
 
-/// What a server says of what a tool does, which is no more than what it says.
+/// A server's claims about a tool, which may be false.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ToolHints {
@@ -49,7 +48,6 @@ pub(super) struct ToolHints {
     pub(super) is_idempotent: bool,
 }
 
-/// Takes pages in.
 #[derive(Default)]
 pub(super) struct ToolListReader {
     listing: McpToolList,
@@ -64,31 +62,27 @@ impl ToolListReader {
             return Err("its list of tools is no list".to_owned());
         };
         for tool in tools {
-            self.read_tool(tool);
+            let bytes = tool.to_string().len();
+            // Tools that are left out count as well: each has a line that says why.
+            let taken = self.listing.tools.len() + self.listing.left_out.len();
+            let is_full = taken >= SERVER_TOOLS_MAX
+                || self.bytes.saturating_add(bytes) > SERVER_LISTING_BYTES_MAX;
+            if is_full {
+                self.has_more = true;
+                continue;
+            }
+            self.bytes += bytes;
+            match parse_tool(tool) {
+                Ok(tool) if self.listing.tools.iter().any(|known| known.name == tool.name) => {
+                    let name = tool.name;
+                    self.listing.left_out.push(format!("a second tool is called {name:?}"));
+                }
+                Ok(tool) => self.listing.tools.push(tool),
+                Err(why) => self.listing.left_out.push(why),
+            }
         }
         let next = page.get("nextCursor").and_then(Value::as_str).filter(|_| !self.has_more);
         Ok(next.map(str::to_owned))
-    }
-
-    fn read_tool(&mut self, tool: &Value) {
-        let bytes = tool.to_string().len();
-        // Those that are left out count as well: each has a line that says why.
-        let taken = self.listing.tools.len() + self.listing.left_out.len();
-        let is_full = taken >= SERVER_TOOLS_MAX
-            || self.bytes.saturating_add(bytes) > SERVER_LISTING_BYTES_MAX;
-        if is_full {
-            self.has_more = true;
-            return;
-        }
-        self.bytes += bytes;
-        match parse_tool(tool) {
-            Ok(tool) if self.listing.tools.iter().any(|known| known.name == tool.name) => {
-                let name = tool.name;
-                self.listing.left_out.push(format!("a second tool is called {name:?}"));
-            }
-            Ok(tool) => self.listing.tools.push(tool),
-            Err(why) => self.listing.left_out.push(why),
-        }
     }
 
     /// Says that there are more pages than are asked for.
@@ -96,7 +90,6 @@ impl ToolListReader {
         self.has_more = true;
     }
 
-    /// Returns what was taken in.
     pub(super) fn finish(mut self, era: ProtocolEra) -> McpToolList {
         self.listing.era = era;
         self.listing.tools.sort_by(|one, other| one.name.cmp(&other.name));
@@ -127,42 +120,33 @@ fn parse_tool(tool: &Value) -> Result<ListedTool, String> {
         let hint = tool.get("annotations").and_then(|all| all.get(name));
         hint.and_then(Value::as_bool).unwrap_or(false)
     };
-    Ok(ListedTool {
-        name: name.to_owned(),
-        description: cut(description.trim(), SERVER_DESCRIPTION_CHARS_MAX),
-        parameters: parse_schema(name, tool.get("inputSchema"))?,
-        hints: ToolHints {
-            is_read_only: hint("readOnlyHint"),
-            is_idempotent: hint("idempotentHint"),
-        },
-    })
-}
-
-/// Returns the schema of the input, which is an object whatever else it says.
-fn parse_schema(name: &str, schema: Option<&Value>) -> Result<Value, String> {
-    let mut schema = match schema {
+    let mut schema = match tool.get("inputSchema") {
         None | Some(Value::Null) => Map::new(),
         Some(Value::Object(schema)) => schema.clone(),
         Some(_) => return Err(format!("tool {name:?}: its schema is no object")),
     };
-    match schema.get("type") {
-        None => {
-            schema.insert("type".to_owned(), json!("object"));
-        }
-        Some(kind) if kind == "object" => {}
-        Some(kind) => {
-            return Err(format!(
-                "tool {name:?}: its input is {kind}, and expected were parameters by name (\"type\": \"object\")"
-            ));
-        }
+    let kind = schema.entry("type").or_insert_with(|| json!("object"));
+    if *kind != "object" {
+        return Err(format!(
+            "tool {name:?}: its input is {kind}, and expected were parameters by name (\"type\": \"object\")"
+        ));
     }
-    let bytes = Value::Object(schema.clone()).to_string().len();
+    let parameters = Value::Object(schema);
+    let bytes = parameters.to_string().len();
     if bytes > SERVER_SCHEMA_BYTES_MAX {
         return Err(format!(
             "tool {name:?}: its schema has {bytes} bytes, more than {SERVER_SCHEMA_BYTES_MAX}"
         ));
     }
-    Ok(Value::Object(schema))
+    Ok(ListedTool {
+        name: name.to_owned(),
+        description: cut(description.trim(), SERVER_DESCRIPTION_CHARS_MAX),
+        parameters,
+        hints: ToolHints {
+            is_read_only: hint("readOnlyHint"),
+            is_idempotent: hint("idempotentHint"),
+        },
+    })
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! Servers' tools as haft's own: with ids that take nobody's place, behind rules that can name them, and taken for what does
-//! harm unless somebody who trusts the server says otherwise.
+//! Servers' tools as tools of haft. Their ids collide with no other tool's, and rules can name them. haft assumes that a tool
+//! does harm, unless the user trusts the server's hints.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,9 +13,9 @@ use serde_json::Value;
 use super::naming::{ids, permission};
 use super::schema_cost::check_steps;
 use super::server::{McpServer, McpServerSpec};
-use super::tool_list::{ListedTool, ToolHints};
+use super::tool_list::ToolHints;
 
-/// What haft makes of the tools of one server.
+/// The tools of one server as tools of haft.
 #[derive(Default)]
 pub(super) struct ConvertedServerTools {
     pub(super) tools: Vec<Tool>,
@@ -30,21 +30,66 @@ pub(super) fn convert_tools(
     is_taken: &mut dyn FnMut(&ToolId) -> Option<String>,
 ) -> ConvertedServerTools {
     let Some(listing) = server.tool_list() else { return ConvertedServerTools::default() };
+    let spec = &server.spec;
     let names: Vec<&str> = listing.tools.iter().map(|tool| tool.name.as_str()).collect();
-    let ids = ids(&server.spec.name, &names);
+    let ids = ids(&spec.name, &names);
     let mut made = ConvertedServerTools {
         left_out: listing.left_out.clone(),
         ..ConvertedServerTools::default()
     };
     let mut own = BTreeSet::new();
     for (listed, id) in listing.tools.iter().zip(ids) {
-        // A server can call a tool as the digest of another one's name makes that be called.
-        let usable = check_tool(listed, id, is_taken).and_then(|id| match own.insert(id.clone()) {
-            true => Ok(id),
-            false => Err(format!("another tool of the server is called {id} already")),
+        // The name of one tool can equal the id that another one gets from its digest.
+        let id = id.ok_or_else(|| "no id can be made of its name".to_owned());
+        let usable = id.and_then(|id| {
+            check_steps(&listed.parameters)?;
+            InputSchema::compile(&listed.parameters)
+                .map_err(|err| format!("its schema is not valid: {err}"))?;
+            match is_taken(&id) {
+                Some(why) => Err(why),
+                None if own.insert(id.clone()) => Ok(id),
+                None => Err(format!("another tool of the server is called {id} already")),
+            }
         });
         match &usable {
-            Ok(id) => made.tools.push(build_tool(server, listed, id)),
+            Ok(id) => {
+                let capability = permission(&spec.name, &listed.name);
+                let effect = effect(spec, listed.hints);
+                let mut accesses = vec![Access::Named { name: capability.clone() }];
+                if effect != Effect::Read {
+                    // A call may change everything that its server can change.
+                    accesses.extend(spec.writable_directories.iter().map(Access::write));
+                }
+                let everything = |directory: &String| match directory.as_str() {
+                    "." => "{workspace}/**".to_owned(),
+                    directory => format!("{directory}/**"),
+                };
+                let requires = RequirementSet {
+                    fs: FsRequirement {
+                        read: spec.requires.fs.read.clone(),
+                        write: spec.writable_directories.iter().map(everything).collect(),
+                    },
+                    net: NetRequirement { hosts: spec.requires.net.hosts.clone() },
+                    shell: Vec::new(),
+                    capabilities: vec![capability],
+                };
+                let timeout_ms = spec.timeout_ms;
+                let (server, name) = (Arc::clone(server), Arc::<str>::from(&*listed.name));
+                let (of_server, tool) = (spec.name.clone(), listed.name.clone());
+                let builder = Tool::new(id.as_str())
+                    .description(listed.description.clone())
+                    .effect(effect)
+                    .origin(ToolOrigin::Mcp { server: of_server, tool })
+                    .requires(requires)
+                    .accesses(move |_: &Value| accesses.clone())
+                    .timeout_ms(move |_: &Value| timeout_ms);
+                // A server's claim that a tool only reads is believed only if the user trusts the server.
+                let builder = if effect == Effect::Read { builder } else { builder.dangerous() };
+                let parameters = listed.parameters.clone();
+                made.tools.push(builder.execute_json(parameters, move |input, cx| {
+                    Arc::clone(&server).call(Arc::clone(&name), input, cx)
+                }));
+            }
             Err(why) => made.left_out.push(format!("tool {:?}: {why}", listed.name)),
         }
         made.ids.push((listed.name.clone(), usable));
@@ -52,48 +97,7 @@ pub(super) fn convert_tools(
     made
 }
 
-fn check_tool(
-    listed: &ListedTool,
-    id: Option<ToolId>,
-    is_taken: &mut dyn FnMut(&ToolId) -> Option<String>,
-) -> Result<ToolId, String> {
-    let id = id.ok_or_else(|| "no id can be made of its name".to_owned())?;
-    check_steps(&listed.parameters)?;
-    InputSchema::compile(&listed.parameters)
-        .map_err(|err| format!("its schema is not valid: {err}"))?;
-    match is_taken(&id) {
-        Some(why) => Err(why),
-        None => Ok(id),
-    }
-}
-
-fn build_tool(server: &Arc<McpServer>, listed: &ListedTool, id: &ToolId) -> Tool {
-    let spec = &server.spec;
-    let capability = permission(&spec.name, &listed.name);
-    let effect = effect(spec, listed.hints);
-    let mut accesses = vec![Access::Named { name: capability.clone() }];
-    if effect != Effect::Read {
-        // What a server can change, a call may: judged as that, and recorded around it.
-        accesses.extend(spec.writable_directories.iter().map(Access::write));
-    }
-    let timeout_ms = spec.timeout_ms;
-    let (server, name): (_, Arc<str>) = (Arc::clone(server), listed.name.as_str().into());
-    let origin = ToolOrigin::Mcp { server: spec.name.clone(), tool: listed.name.clone() };
-    let builder = Tool::new(id.as_str())
-        .description(listed.description.clone())
-        .effect(effect)
-        .origin(origin)
-        .requires(requires(spec, capability))
-        .accesses(move |_: &Value| accesses.clone())
-        .timeout_ms(move |_: &Value| timeout_ms);
-    // What a server says it does not do is believed only where somebody who trusts it said so.
-    let builder = if effect == Effect::Read { builder } else { builder.dangerous() };
-    builder.execute_json(listed.parameters.clone(), move |input, cx| {
-        Arc::clone(&server).call(Arc::clone(&name), input, cx)
-    })
-}
-
-/// Returns what a call does to the world, as far as haft believes the server.
+/// Returns the effect of a call, as far as haft believes the server.
 pub(super) fn effect(spec: &McpServerSpec, hints: ToolHints) -> Effect {
     if !spec.trusts_annotations {
         return Effect::Once;
@@ -102,21 +106,5 @@ pub(super) fn effect(spec: &McpServerSpec, hints: ToolHints) -> Effect {
         (true, _) => Effect::Read,
         (false, true) => Effect::Idempotent,
         (false, false) => Effect::Once,
-    }
-}
-
-fn requires(spec: &McpServerSpec, capability: String) -> RequirementSet {
-    let everything = |directory: &String| match directory.as_str() {
-        "." => "{workspace}/**".to_owned(),
-        directory => format!("{directory}/**"),
-    };
-    RequirementSet {
-        fs: FsRequirement {
-            read: spec.requires.fs.read.clone(),
-            write: spec.writable_directories.iter().map(everything).collect(),
-        },
-        net: NetRequirement { hosts: spec.requires.net.hosts.clone() },
-        shell: Vec::new(),
-        capabilities: vec![capability],
     }
 }

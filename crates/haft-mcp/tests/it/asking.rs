@@ -11,7 +11,7 @@ use tokio::task::yield_now;
 
 use super::*;
 
-/// A shop that nobody may order from unasked, and how often it was.
+/// A shop that asks before each order, and counts the orders.
 struct Shop {
     client: Client,
     orders: Arc<AtomicU32>,
@@ -22,7 +22,7 @@ fn forms() -> Value {
     json!({"elicitation": {"form": {}}})
 }
 
-/// What a request of the newer era says of its client.
+/// The client's metadata in a request of the newer era.
 fn modern(mut params: Value, capabilities: Value) -> Value {
     params["_meta"]["io.modelcontextprotocol/protocolVersion"] = json!("2026-07-28");
     params["_meta"]["io.modelcontextprotocol/clientInfo"] = json!({"name": "test", "version": "0"});

@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 /// How long a test waits for a message, in milliseconds. It only ends tests that hang.
 const WAIT_MS: u64 = 30_000;
-/// What the stream holds before a writer waits for the reader, in bytes.
+/// Capacity of the stream before a writer waits for the reader, in bytes.
 const STREAM_BYTES: usize = 64 * 1024;
 
 pub(crate) struct Client {

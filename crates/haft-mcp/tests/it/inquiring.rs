@@ -48,7 +48,7 @@ async fn newer() -> Client {
     client
 }
 
-/// What a request of the newer era says of its client.
+/// The client's metadata in a request of the newer era.
 fn modern(mut params: Value) -> Value {
     params["_meta"]["io.modelcontextprotocol/protocolVersion"] = json!("2026-07-28");
     params["_meta"]["io.modelcontextprotocol/clientInfo"] = json!({"name": "test", "version": "0"});

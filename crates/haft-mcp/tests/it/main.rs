@@ -1,5 +1,5 @@
-//! The MCP front end with tools made for the test, over streams in memory: what the builtin tools and a process of its
-//! own cannot show, such as bounds, tools that are deaf or panic, and clients that do not read.
+//! The MCP front end with tools made for the test, over streams in memory. The tests cover cases that builtin tools
+//! and a separate process cannot show, such as bounds, tools that ignore cancellation or panic, and clients that do not read.
 #![expect(
     clippy::unwrap_used,
     reason = "the lint's exception for tests does not cover the functions that they share"

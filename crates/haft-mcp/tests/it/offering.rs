@@ -1,5 +1,5 @@
-//! What a program that embeds the front end offers beside tools, up to the bounds: prompts that ask, completions, and who
-//! hears that a resource changes.
+//! Resources, prompts and completions of an embedding program, up to the bounds: prompts that ask, completions, and
+//! notifications that a resource changed.
 
 use std::sync::Arc;
 

@@ -36,10 +36,10 @@ struct Serving {
     _place: TempDir,
 }
 
-/// What comes back, as far as it has.
+/// The response so far.
 type Unread = Response<BoxBody<Bytes, Infallible>>;
 
-/// What came back, read to its end.
+/// The complete response.
 struct Answer {
     status: u16,
     session: Option<String>,

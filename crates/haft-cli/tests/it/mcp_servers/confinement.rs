@@ -121,5 +121,5 @@ fn a_server_that_asks_is_told_its_roots_and_nothing_else() {
     let root = format!("file://{}", world.path("work/src").display());
     assert_eq!(replies["roots"], json!({"roots": [{"uri": root}]}));
     assert_eq!(replies["model"], "haft lends its model to no server");
-    assert_eq!(replies["person"], "haft asks nobody in the name of a server");
+    assert_eq!(replies["person"], "haft asks no person in the name of a server");
 }

@@ -53,7 +53,7 @@ fn a_login_is_kept_and_sent_to_its_server_alone() {
         &["mcp", "test", "far"],
         &expect![[r#"
             --- stderr
-            error: mcp server far is unavailable: it wants to know who asks, and nobody has logged in
+            error: mcp server far is unavailable: it wants to know who asks, and there is no login
 
             hint: haft mcp login far
             --- status 1
@@ -128,7 +128,7 @@ fn what_is_pasted_and_no_answer_to_this_login_ends_it() {
         ("http://127.0.0.1:1/callback?code=x", "the address has no state: expected the whole one"),
         (
             "http://127.0.0.1:1/callback?code=x&state=guess",
-            "the address is not that of this login: it belongs to another one, or to nobody",
+            "the address belongs to another login, or to none",
         ),
         ("\u{4}", "the login was not finished: the input has ended"),
     ] {

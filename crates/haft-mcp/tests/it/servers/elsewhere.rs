@@ -1,5 +1,5 @@
 //! A server that runs elsewhere, over real sockets: an ordinary one of the era with a handshake but for what it answers to
-//! calls. Every request is a connection of its own.
+//! calls. Every request is a separate connection.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use tokio::net::{TcpListener, TcpStream};
 
 use super::program::{KeepsNothing, ordinary};
 
-/// What is answered to a call: the status line, and the body.
+/// The answer to a call: the status line, and the body.
 pub(crate) type Answers = dyn Fn(Value) -> BoxFuture<'static, (&'static str, String)> + Send + Sync;
 
 /// Starts a server, and returns a configuration with it, in which it is called `odd`.
@@ -62,7 +62,7 @@ async fn serve(mut stream: TcpStream, answers: Arc<Answers>) {
         "HTTP/1.1 {status}\r\ncontent-type: {kind}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
         body.len()
     );
-    // Whoever asked may have gone.
+    // The client may be gone.
     let _ = stream.write_all(answer.as_bytes()).await;
     let _ = stream.shutdown().await;
 }

@@ -15,10 +15,10 @@ use tokio_util::sync::CancellationToken;
 
 /// Messages of a server, and how many milliseconds after the request each comes.
 pub(crate) type Said = Vec<(u64, Value)>;
-/// What a server says to a message; nothing if it is what an ordinary one says.
+/// A server's answer to a message; `None` for the ordinary answer.
 pub(crate) type Says = dyn Fn(&Value) -> Option<Said> + Send + Sync;
 
-/// What a server does.
+/// The behaviour of a server.
 pub(crate) struct Script {
     pub(crate) says: Box<Says>,
     /// How long it takes to read a message, in milliseconds.
@@ -60,7 +60,7 @@ impl Programs {
         McpServers::new([spec], &cache)
     }
 
-    /// Has the server say something that nobody asked for.
+    /// Makes the server send an unsolicited message.
     pub(crate) fn say(&self, message: Value) {
         self.says.lock().unwrap().as_ref().unwrap().send(message).unwrap();
     }
