@@ -90,7 +90,7 @@ where
     let served = tokio::select! {
         served = &mut service => Some(served),
         () = grace_over => None,
-        never = handler.expire_calls() => match never {},
+        never = handler.suspended_calls.expire_calls() => match never {},
     };
     handler.end().await;
     match served {

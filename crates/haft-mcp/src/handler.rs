@@ -2,7 +2,6 @@
 //! streams there is one handler; over HTTP there is one for each session and one for all requests without a session. The SDK
 //! speaks the protocol: versions, handshake, framing, cancellation of requests.
 
-use std::convert::Infallible;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -71,8 +70,8 @@ pub(crate) struct McpServerHandler {
     connection: Connection,
     runs: ConnectionRuns,
     call_meta_defaults: CallMetaDefaults,
-    call_limiter: CallLimiter,
-    suspended_calls: SuspendedCalls,
+    pub(crate) call_limiter: CallLimiter,
+    pub(crate) suspended_calls: SuspendedCalls,
     /// Tells every call to stop.
     pub(crate) stop: CancellationToken,
     outputs: Arc<OutputResources>,
@@ -126,16 +125,6 @@ impl McpServerHandler {
             suspended_calls: SuspendedCalls::new(RequestStateSigner::new(state_key), clock),
             stop: CancellationToken::new(),
         }
-    }
-
-    /// Refuses calls whose question is not answered in time, for as long as it is polled.
-    pub(crate) async fn expire_calls(&self) -> Infallible {
-        self.suspended_calls.expire_calls().await
-    }
-
-    /// Returns whether requests are worked on.
-    pub(crate) fn is_busy(&self) -> bool {
-        self.call_limiter.is_busy()
     }
 
     /// Tells all calls to stop and waits until they are recorded, at the latest after [`SETTLE_MS_MAX`].

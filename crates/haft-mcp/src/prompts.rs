@@ -2,16 +2,17 @@
 //! waits, and a newer one told to come back; the prompt is asked anew each time with all that is known by then.
 
 use rmcp::model::{
-    GetPromptRequestParams, GetPromptResponse, GetPromptResult, InputRequiredResult,
-    ProtocolVersion,
+    GetPromptRequestParams, GetPromptResponse, GetPromptResult, InputRequiredResult, PromptMessage,
+    ProtocolVersion, Role,
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
 use serde_json::{Map, Value};
 
 use crate::client_requests::{self, DeclaredClientCapabilities};
+use crate::content::content_block;
 use crate::limits::PROMPT_ROUNDS_MAX;
-use crate::resource_provider::{McpPromptResult, McpResourceProvider, message};
+use crate::resource_provider::{McpPromptResult, McpResourceProvider};
 
 pub(crate) async fn get(
     offerings: &dyn McpResourceProvider,
@@ -36,8 +37,8 @@ pub(crate) async fn get(
         match offerings.prompt(name, &arguments, &answers) {
             None => return Err(unknown()),
             Some(McpPromptResult::Messages(parts)) => {
-                let messages = parts.into_iter().map(message).collect();
-                return Ok(GetPromptResult::new(messages).into());
+                let message = |part| PromptMessage::new(Role::User, content_block(part));
+                return Ok(GetPromptResult::new(parts.into_iter().map(message).collect()).into());
             }
             Some(McpPromptResult::Requests(_)) if rounds == PROMPT_ROUNDS_MAX => break,
             Some(McpPromptResult::Requests(requests)) => {

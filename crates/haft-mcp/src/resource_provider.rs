@@ -2,13 +2,9 @@
 //! no rule judges them.
 
 use haft_contract::{ClientRequest, ContentPart, ResourceBody};
-use rmcp::model::{
-    Prompt, PromptArgument as WireArgument, PromptMessage, Resource, ResourceTemplate, Role,
-};
+use rmcp::model::{Prompt, PromptArgument as WireArgument, Resource, ResourceTemplate};
 use serde_json::{Map, Value};
 use tokio::sync::broadcast;
-
-use crate::content::content_block;
 
 /// Offers resources, prompts and completions.
 pub trait McpResourceProvider: Send + Sync {
@@ -139,8 +135,4 @@ impl McpPrompt {
         });
         Prompt::new(self.name, Some(self.description), Some(arguments.collect()))
     }
-}
-
-pub(crate) fn message(part: ContentPart) -> PromptMessage {
-    PromptMessage::new(Role::User, content_block(part))
 }

@@ -69,9 +69,9 @@ impl HttpServer {
                 () = until.cancelled() => {}
             }
         });
-        let front = HttpRequestHandler::new(Arc::clone(&stateless));
+        let shared = Arc::clone(&stateless);
         let service = StreamableHttpService::new(
-            move || Ok(front.for_next_session()),
+            move || Ok(HttpRequestHandler::new(Arc::clone(&shared))),
             Arc::clone(&sessions),
             config,
         );

@@ -13,7 +13,12 @@ const DIGEST_CHARS: usize = 8;
 /// that come to the same id, one that is spelled as in its id keeps it; the others end in a digest of their name, which is
 /// the same whatever other tools there are.
 pub(super) fn ids(server: &str, names: &[&str]) -> Vec<Option<ToolId>> {
-    let plain: Vec<String> = names.iter().map(|name| format!("{server}_{}", safe(name))).collect();
+    let safe = |char: char| match char.to_ascii_lowercase() {
+        char @ ('a'..='z' | '0'..='9' | '_') => char,
+        _ => '_',
+    };
+    let plain = |name: &&str| format!("{server}_{}", name.chars().map(safe).collect::<String>());
+    let plain: Vec<String> = names.iter().map(plain).collect();
     let mut count: BTreeMap<&str, usize> = BTreeMap::new();
     for id in &plain {
         *count.entry(id).or_default() += 1;
@@ -42,14 +47,6 @@ pub fn permission(server: &str, tool: &str) -> String {
     let is_good = |char: char| char.is_ascii_alphanumeric() || "_-.".contains(char);
     let name: String = tool.chars().map(|char| if is_good(char) { char } else { '_' }).collect();
     format!("mcp:{server}:{name}")
-}
-
-fn safe(name: &str) -> String {
-    let safe = |char: char| match char.to_ascii_lowercase() {
-        char @ ('a'..='z' | '0'..='9' | '_') => char,
-        _ => '_',
-    };
-    name.chars().map(safe).collect()
 }
 
 #[cfg(test)]

@@ -35,11 +35,6 @@ impl HttpRequestHandler {
         Self { stateless_handler: stateless, session_handler: OnceLock::new() }
     }
 
-    /// Returns another one for the same server.
-    pub(crate) fn for_next_session(&self) -> Self {
-        Self::new(Arc::clone(&self.stateless_handler))
-    }
-
     fn handler(&self) -> &McpServerHandler {
         self.session_handler.get().unwrap_or(&self.stateless_handler)
     }

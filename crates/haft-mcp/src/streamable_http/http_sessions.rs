@@ -157,7 +157,7 @@ impl HttpSessions {
         let mut idle = Vec::new();
         for (id, live) in live.iter() {
             let presence = live.presence.lock().unwrap_or_else(PoisonError::into_inner);
-            let is_present = presence.streams > 0 || live.handler.is_busy();
+            let is_present = presence.streams > 0 || live.handler.call_limiter.is_busy();
             if !is_present && presence.last_seen.elapsed() >= period {
                 idle.push((presence.last_seen, id.clone()));
             }
@@ -324,7 +324,7 @@ pub(super) fn expire_in_background(
     let (handler, closed) = (Arc::clone(handler), closed.clone());
     tending.spawn(async move {
         tokio::select! {
-            never = handler.expire_calls() => match never {},
+            never = handler.suspended_calls.expire_calls() => match never {},
             () = handler.stop.cancelled() => {}
             () = closed.cancelled() => {}
         }
