@@ -13,7 +13,6 @@ use serde_json::{Value, json};
 
 use crate::limits::QUESTION_MS_MAX;
 
-/// The kinds of requests that a client declares.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct DeclaredClientCapabilities {
     pub(crate) forms: bool,

@@ -72,7 +72,6 @@ pub(crate) struct McpServerHandler {
     call_meta_defaults: CallMetaDefaults,
     pub(crate) call_limiter: CallLimiter,
     pub(crate) suspended_calls: SuspendedCalls,
-    /// Tells every call to stop.
     pub(crate) stop: CancellationToken,
     outputs: Arc<OutputResources>,
     /// Tells a client of the older era that the tools to list have changed, from the handshake to the end of the connection.

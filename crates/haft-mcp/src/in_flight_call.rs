@@ -67,7 +67,6 @@ impl InFlightCall {
         }
     }
 
-    /// Waits for the client on which the call waits.
     pub(crate) async fn wait_for<T>(
         &mut self,
         others: impl Future<Output = T>,

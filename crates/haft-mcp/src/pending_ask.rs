@@ -14,10 +14,8 @@ use crate::{approval_form, client_requests, question_form};
 
 /// A question on its way to the person behind a client. Dropping it without an answer means that no person answers.
 pub(crate) enum PendingClientAsk {
-    /// Whether a call may run.
     Approval(PendingClientReply<Ask, AskAnswer>),
     Questions(PendingClientReply<Elicitation, ElicitationReply>),
-    /// Requests of a tool to the client itself.
     Requests(PendingClientReply<Vec<ClientRequest>, Result<Vec<Value>, ToolError>>),
 }
 
@@ -122,7 +120,6 @@ impl PendingClientAsk {
         }
     }
 
-    /// Delivers a client's answers to a tool's requests.
     pub(crate) fn deliver_request_answers(self, answers: Result<Vec<Value>, ToolError>) {
         if let Self::Requests(pending) = self {
             pending.send_reply(answers);

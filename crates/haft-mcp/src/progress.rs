@@ -48,7 +48,6 @@ pub(crate) struct CallReports {
 /// The client that wants to hear of them.
 pub(crate) struct McpProgressListener {
     pub(crate) peer: Peer<RoleServer>,
-    /// Set if it wants to hear of progress.
     pub(crate) token: Option<ProgressToken>,
     /// Set if it wants to hear what the tool says, from this level on.
     pub(crate) level: Option<LogLevel>,

@@ -23,7 +23,6 @@ pub(crate) struct SuspendedCalls {
     // Written by the request whose call asks and by the request that answers. The lock is held only to move an entry in or
     // out. A channel to one owner would make each of these requests wait for it.
     queue: Mutex<SuspendedCallQueue>,
-    /// Notified when a call begins to wait.
     call_added: Notify,
     /// Calls that no client can answer any more, until they are recorded.
     ending_tasks: TaskTracker,

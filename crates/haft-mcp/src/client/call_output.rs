@@ -44,7 +44,6 @@ pub(super) fn output(server: &str, result: &Value) -> Result<ToolOutput, ToolErr
     }
 }
 
-/// Returns the error of a request that the server refused.
 pub(super) fn refusal(server: &str, message: &str) -> ToolError {
     let message = clean(message);
     ToolError::new(ErrorCode::ToolFailed, format!("mcp server {server}: {}", message.trim()))

@@ -44,7 +44,6 @@ pub(super) enum McpCallAnswer {
     Refused(String),
     /// The server wants something first that it does not get.
     NeedsInput(&'static str),
-    /// The call was stopped; the server was told.
     Stopped,
     /// The server was not even asked, and why.
     NotSent(String),
@@ -103,7 +102,6 @@ impl McpClientConnection {
         }
     }
 
-    /// Returns the server's tools as it lists them now.
     pub(super) async fn list(&self) -> Result<McpToolList, String> {
         let listing = async {
             let mut reader = ToolListReader::default();
@@ -142,7 +140,6 @@ impl McpClientConnection {
         }
     }
 
-    /// Waits until the server says that its tools have changed.
     pub(super) async fn wait_for_tools_change(&self) {
         let about = self.running.peer().peer_info();
         let tools = about.and_then(|about| about.capabilities.tools.clone());

@@ -30,7 +30,6 @@ pub(super) struct McpClientHandler {
     /// Who fills in its forms, if anybody does.
     pub(super) form_filler: Option<Arc<dyn FormFiller>>,
     pub(super) listeners: Arc<ProgressListeners>,
-    /// Told when the server says that its tools have changed.
     pub(super) tools_changed: Arc<Notify>,
 }
 

@@ -25,7 +25,6 @@ use crate::client::unsolicited::UnsolicitedMessages;
 /// The time before a broken stream is resumed, unless the server says another one, in milliseconds.
 const RESUME_MS: u64 = 1_000;
 
-/// The SDK's end.
 pub(super) struct RemoteTransport {
     inner: StreamableHttpClientTransport<McpHttpClient>,
     unsolicited: UnsolicitedMessages,

@@ -24,12 +24,12 @@ const WITHIN: [&str; 9] = [
     "unevaluatedProperties",
 ];
 
-/// The count of a part that is referred to.
 #[derive(Clone, Copy)]
 enum CountedSchemaPart {
     /// It is being counted, and it was come to so deep in the input.
-    Counting { level: usize },
-    /// It takes so many steps.
+    Counting {
+        level: usize,
+    },
     Steps(u64),
 }
 
@@ -59,7 +59,6 @@ struct SchemaStepCounter<'a> {
     known: HashMap<&'a str, CountedSchemaPart>,
     /// How deep in the input the part is that is counted.
     input_depth: usize,
-    /// How many parts are being counted.
     depth: usize,
     /// References that are no paths from the root of the schema: where they lead is not looked for.
     named_references: usize,

@@ -328,7 +328,6 @@ impl McpServer {
         }
     }
 
-    /// Ends the server, and waits for that.
     pub(super) async fn close(&self) {
         let state = std::mem::replace(&mut *self.state.lock().await, McpServerState::Idle);
         if let McpServerState::Connected(live) = state {

@@ -30,7 +30,6 @@ impl McpServerLink {
         self.ended.is_cancelled() || requests.is_some_and(mpsc::Sender::is_closed)
     }
 
-    /// Waits until the connection has ended.
     pub(super) async fn wait_until_ended(&self) {
         self.ended.cancelled().await;
     }
@@ -52,7 +51,6 @@ impl McpServerLink {
         answered.await.ok()
     }
 
-    /// Ends the connection, and waits for that.
     pub(super) async fn close(&self) {
         self.close.cancel();
         self.end_reason().await;

@@ -41,7 +41,6 @@ const ACCEPTED_NOTIFICATIONS: [&str; 4] = [
     "notifications/tools/list_changed",
 ];
 
-/// The SDK's end of the connection.
 pub(super) struct StdioTransport {
     outgoing: mpsc::Sender<OutgoingLine>,
     incoming: mpsc::Receiver<RxJsonRpcMessage<RoleClient>>,
@@ -162,13 +161,9 @@ struct StdioMessagePump {
     close: CancellationToken,
 }
 
-/// Why the program is not spoken to any more.
 enum StdioEnd {
-    /// The owner closed the connection.
     Released,
-    /// It closed its output.
     Closed,
-    /// It went too far.
     Fault(String),
 }
 
@@ -264,7 +259,6 @@ fn stderr_text(written: &str) -> String {
 struct IncomingLineFilter {
     /// The highest number of a request so far.
     last_request_id: Option<i64>,
-    /// The numbers of requests that are not answered.
     unanswered_ids: BTreeSet<i64>,
     noise_lines: u32,
     unsolicited: UnsolicitedMessages,
@@ -284,7 +278,6 @@ impl IncomingLineFilter {
         }
     }
 
-    /// Records a request to the server.
     fn record_request(&mut self, id: Option<i64>) {
         self.last_request_id = self.last_request_id.max(id);
         self.unanswered_ids.extend(id);

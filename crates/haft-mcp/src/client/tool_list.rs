@@ -16,7 +16,6 @@ use haft_contract::{clean, cut};
 pub(super) struct McpToolList {
     pub(super) era: ProtocolEra,
     pub(super) tools: Vec<ListedTool>,
-    /// Why tools were left out.
     pub(super) left_out: Vec<String>,
 }
 
@@ -85,7 +84,6 @@ impl ToolListReader {
         Ok(next.map(str::to_owned))
     }
 
-    /// Says that there are more pages than are asked for.
     pub(super) fn mark_incomplete(&mut self) {
         self.has_more = true;
     }

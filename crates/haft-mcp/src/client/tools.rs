@@ -15,7 +15,6 @@ use super::schema_cost::check_steps;
 use super::server::{McpServer, McpServerSpec};
 use super::tool_list::ToolHints;
 
-/// The tools of one server as tools of haft.
 #[derive(Default)]
 pub(super) struct ConvertedServerTools {
     pub(super) tools: Vec<Tool>,

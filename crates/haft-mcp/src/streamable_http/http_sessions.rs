@@ -114,7 +114,6 @@ impl HttpSessions {
         self.lock_sessions().contains_key(id)
     }
 
-    /// Returns whether all are about to end.
     pub(crate) fn is_closing(&self) -> bool {
         self.is_closing.load(Ordering::Acquire)
     }
@@ -288,7 +287,6 @@ impl HttpSessions {
     }
 }
 
-/// A stream whose reader counts as present.
 struct CountedHttpStream<S> {
     stream: Pin<Box<S>>,
     answers: usize,

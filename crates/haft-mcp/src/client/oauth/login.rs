@@ -220,7 +220,6 @@ impl Login {
     }
 }
 
-/// The response in a returned address.
 struct Answer {
     state: String,
     issuer: Option<String>,

@@ -11,7 +11,6 @@ use tokio::time::timeout;
 use super::login::Login;
 use crate::client::limits::{REDIRECT_HEAD_BYTES_MAX, REDIRECT_READ_MS_MAX};
 
-/// The path that browsers are sent to.
 const PATH: &str = "/callback";
 
 /// Listens for the end of a login.

@@ -11,7 +11,6 @@ use crate::client::http_client::{send_oauth_request, shown_reason};
 /// Longest token, in bytes; also what fits into a header everywhere.
 const TOKEN_BYTES_MAX: usize = 16 * 1024;
 
-/// The identity of haft at an authorization server.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct ClientIdentity {
     pub(super) id: String,
@@ -22,7 +21,6 @@ pub(super) struct ClientIdentity {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum ClientMethod {
-    /// It does not.
     None,
     /// The secret is in a header.
     Basic,
@@ -30,7 +28,6 @@ pub(super) enum ClientMethod {
     Post,
 }
 
-/// A stored login.
 #[derive(Clone, Serialize, Deserialize)]
 pub(super) struct Kept {
     pub(super) issuer: String,
@@ -40,7 +37,6 @@ pub(super) struct Kept {
     pub(super) access_token: String,
     pub(super) refresh_token: Option<String>,
     pub(super) scopes: Vec<String>,
-    /// Scopes that the server found missing.
     #[serde(default)]
     pub(super) missing_scopes: Vec<String>,
 }
