@@ -117,7 +117,9 @@ pub(super) async fn request(
     let (status, body) = send_oauth_request(request).await.map_err(no_token)?;
     if status != 200 {
         return Err(no_token(match serde_json::from_slice::<TokenRefusal>(&body) {
-            Ok(TokenRefusal { error, error_description }) => refusal_text(&error, error_description),
+            Ok(TokenRefusal { error, error_description }) => {
+                refusal_text(&error, error_description)
+            }
             Err(_) => format!("HTTP {status}"),
         }));
     }
