@@ -1,28 +1,34 @@
-//! A session with an agent at a terminal or from a program: the turns, the typed lines, and the questions to the person.
-//! The agent crate runs the turns. The commands decide which session a turn belongs to.
+//! The program haft-agent: the commands that ask models, one file each, and what they share. This is a session with an agent
+//! at a terminal or from a program, its view, and the making of plans. The arguments of the commands are in `commands/`,
+//! because `haft` reads them too.
 
+pub(crate) mod acp;
+pub(crate) mod agent;
+mod answers;
 mod conversation;
-mod failure;
+pub(crate) mod do_request;
+mod editor;
+pub(crate) mod make_plan;
+mod model_text;
+mod paced_models;
+mod planning;
 mod slash;
 mod turn;
+mod view;
 
 use std::sync::Arc;
 
 use haft::{Asker, HeadlessAsker};
 
+use self::view::{SessionEvent, SessionScreen};
 use crate::asking::{ScreenAsker, TerminalAsker};
-use crate::views::session::{SessionEvent, SessionScreen};
 use haft_app::project_rules::ProjectRuleFile;
 
-pub(crate) use conversation::TerminalConversation;
-pub(crate) use failure::agent_command_error;
-pub(crate) use turn::{ShutdownSignals, TurnRunner, can_continue, turn_status, unfinished_note};
-
 /// Asks the person at the terminal while the session's view is on it.
-pub(crate) type AgentAsker = ScreenAsker<SessionEvent>;
+type AgentAsker = ScreenAsker<SessionEvent>;
 
 /// Returns the asker for a session on this screen, if there is a person who may be asked.
-pub(crate) fn asker(
+fn asker(
     project: &ProjectRuleFile,
     screen: SessionScreen,
     headless: bool,
@@ -32,7 +38,7 @@ pub(crate) fn asker(
 }
 
 /// Returns the asker as a host takes it.
-pub(crate) fn asker_or_headless(asker: Option<&Arc<AgentAsker>>) -> Arc<dyn Asker> {
+fn asker_or_headless(asker: Option<&Arc<AgentAsker>>) -> Arc<dyn Asker> {
     match asker {
         Some(asker) => Arc::clone(asker) as Arc<dyn Asker>,
         None => Arc::new(HeadlessAsker),

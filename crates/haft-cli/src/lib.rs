@@ -1,8 +1,15 @@
 //! The commands of haft: this crate parses the command line, runs one command and ends the process with its status. The
-//! programs `haft` and `haft-agent` share it. Each command is one file in `commands/`. The arguments that commands share are in `arguments/`, their output is in `views/`, and questions
-//! to the person at the terminal are in `asking/`.
+//! programs `haft` and `haft-agent` share it. Each command is one file in `commands/`. The arguments that commands share are
+//! in `arguments/`, their output is in `views/`, and questions to the person at the terminal are in `asking/`. Code of
+//! haft-agent alone is in `agent_program/`.
+#![cfg_attr(
+    not(feature = "agent"),
+    allow(dead_code, unused_imports, reason = "haft-agent uses more of what the commands share")
+)]
 
-mod agent_run;
+mod agent_error;
+#[cfg(feature = "agent")]
+mod agent_program;
 mod arguments;
 mod asking;
 mod cli;
@@ -96,11 +103,11 @@ fn run(runner: CommandRunner) -> CommandStatus {
 fn run_of_agent(cli: Cli) -> CommandResult {
     let cx = &open_context(cli.settings)?;
     match cli.command {
-        CliCommand::Acp(args) => block_on(commands::acp::run(&args, cx)),
-        CliCommand::Agent(args) => block_on(commands::agent::run(args, cx)),
-        CliCommand::Do(args) => block_on(commands::do_request::run(args, cx)),
+        CliCommand::Acp(args) => block_on(agent_program::acp::run(&args, cx)),
+        CliCommand::Agent(args) => block_on(agent_program::agent::run(args, cx)),
+        CliCommand::Do(args) => block_on(agent_program::do_request::run(args, cx)),
         CliCommand::Plan(PlanArgs { command: PlanCommand::Make(args) }) => {
-            block_on(commands::plan::make::run(args, cx))
+            block_on(agent_program::make_plan::run(args, cx))
         }
         _ => programs::replace_with(programs::HAFT, &cx.host),
     }

@@ -1,9 +1,6 @@
 //! The model that a command asks: flags and environment come before the manifest. Keys come only from the environment. This
 //! module decides which server gets a key; the client keeps the key out of all output.
 
-mod answers;
-pub(crate) mod planning;
-
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 

@@ -2,77 +2,29 @@
 //! defines their events.
 
 use std::io::{self, IsTerminal as _};
+use std::sync::Arc;
 
-use clap::Args;
 use haft_agent::{AgentError, NewSession, SessionChanges, TurnEnd, TurnPrompt};
 use haft_journal::SessionId;
 
-use crate::agent_run::{
-    AgentAsker, ShutdownSignals, TerminalConversation, TurnRunner, agent_command_error, asker,
-    asker_or_headless, can_continue, turn_status, unfinished_note,
-};
+use super::conversation::TerminalConversation;
+use super::paced_models::PacedModels;
+use super::turn::{ShutdownSignals, TurnRunner, can_continue, turn_status, unfinished_note};
+use super::view::SessionView;
+use super::{AgentAsker, asker, asker_or_headless};
+use crate::agent_error::agent_command_error;
 use crate::arguments::cli_context::CliContext;
 use crate::arguments::hint;
 use crate::arguments::input;
 use crate::arguments::latest::find_session;
 use crate::arguments::setting_args::SettingArgs;
+use crate::commands::agent::AgentArgs;
 use crate::error::{CommandError, CommandResult, CommandStatus};
-use crate::model::ModelArgs;
 use crate::views::output;
-use crate::views::session::SessionView;
 use haft_app::compose;
 use haft_app::compose::agent::{AgentFrontEnd, ComposedAgent};
 use haft_app::providers::named_models;
 use haft_app::settings::EffectiveSettings;
-
-/// Talk to an agent that works in this directory
-///
-/// With a prompt, the agent has one turn: it reads the prompt, makes calls and answers. haft prints the last answer, and
-/// shows the progress on standard error. Without a prompt, a conversation begins on a terminal: /help shows what can be
-/// typed there. Text that is piped in is the prompt.
-///
-/// Every call is checked, journaled and confined as by haft call. Questions are asked on the terminal; without one, the call
-/// is refused. Ctrl-C stops the turn, and a second one ends haft. The session is kept either way, and --resume continues it:
-/// calls that were made before are not made again.
-#[derive(Args)]
-#[command(after_long_help = "\
-Examples:
-  haft agent --model openai/gpt-5
-  haft agent 'Fix the failing test'
-  haft agent --agent plan 'Where are rules decided?'
-  cargo test 2>&1 | haft agent
-  haft agent --resume last 'Now the other one'
-  haft agent --headless --json 'Update the changelog' | jq -c .type
-
-In haft.toml:
-  [agent]
-  default = \"build\"          # the agent that is talked to
-  context_tokens = 128000    # what the model can read
-  output_tokens = 8000       # the longest answer; left to the provider unless set
-  max_steps = 200            # answers of the model in one turn
-
-The status is 0 if the agent said all that it had to say, 1 if the turn failed or was stopped, and 4 if it is
-not known whether an effect happened.")]
-pub(crate) struct AgentArgs {
-    /// The task, @FILE to read it from a file, or - for standard input
-    prompt: Option<String>,
-    /// Agent to talk to: build, unless the manifest names another one ([agent] default)
-    ///
-    /// A session that --resume names keeps the agent that it was begun with.
-    #[arg(long, value_name = "NAME", conflicts_with = "resume")]
-    agent: Option<String>,
-    /// Session to resume, as haft sessions list shows it, or last for the one used last in this workspace
-    ///
-    /// Without a prompt, an interrupted turn continues. The session keeps its model, unless --model names another one here:
-    /// that model answers from then on.
-    #[arg(long, value_name = "SESSION")]
-    resume: Option<String>,
-    /// Ask no questions, not even on a terminal: refuse each call that would need an answer
-    #[arg(long)]
-    headless: bool,
-    #[command(flatten)]
-    model: ModelArgs,
-}
 
 /// The result of the work of one command.
 enum AgentCommandEnd {
@@ -111,7 +63,7 @@ pub(crate) async fn run(args: AgentArgs, cx: &CliContext) -> CommandResult {
     let asker = asker(&settings.project, view.screen(), args.headless);
     let models = named_models(args.model.choice(), &settings, &cx.host);
     let front = AgentFrontEnd {
-        models: view.backlog().pace_models(models),
+        models: Arc::new(PacedModels { models, backlog: view.backlog() }),
         agent: args.agent.as_deref(),
         asker: asker_or_headless(asker.as_ref()),
         watcher: view.watcher(roots),

@@ -7,15 +7,15 @@ use haft_agent::{AgentError, AgentSession, NewSession, TurnEnd, TurnPrompt};
 use haft_contract::TodoStatus;
 use haft_journal::{MessageFinish, MessageKind, MessageRole};
 
-use super::agent_command_error;
+use super::editor::{TerminalLineEditor, TypedInput};
 use super::slash::{HELP, SlashCommand};
 use super::turn::{TurnRunner, unfinished_note};
+use crate::agent_error::agent_command_error;
 use crate::error::CommandError;
 use crate::signals::StopSignal;
-use crate::views::editor::{TerminalLineEditor, TypedInput};
+use crate::views::outcome::on_one_line;
 use crate::views::output;
 use crate::views::path_text::counted;
-use crate::views::session::on_one_line;
 use haft_app::compose::agent::ComposedAgent;
 
 /// A conversation at the terminal.

@@ -6,7 +6,6 @@ use std::io::{self, IsTerminal as _, Write as _};
 use std::iter;
 use std::path::Path;
 
-use clap::Args;
 use haft_contract::Contract;
 use haft_model::{ModelStopReason, ProviderModel};
 use haft_plan::PlanGraph;
@@ -14,17 +13,17 @@ use haft_plan::drive::{PlanEnding, PlanRunResult, RunStartMode};
 use haft_plan::planner::{SynthesisError, synthesise};
 use serde_json::json;
 
+use super::model_text::usage_summary;
+use super::planning::{self, PlanMakingRequest};
 use crate::arguments::cli_context::CliContext;
 use crate::arguments::input;
 use crate::arguments::setting_args::SettingArgs;
 use crate::asking::ask_confirmation;
+use crate::commands::do_request::DoArgs;
 use crate::error::{CommandError, CommandResult, CommandStatus};
-use crate::model::ModelArgs;
-use crate::model::planning::{self, PlanMakingRequest};
 use crate::plan_run::{self, DriveArgs, PlanRun};
 use crate::signals;
 use crate::views::drawing::draw_graph;
-use crate::views::model_text::usage_summary;
 use crate::views::output;
 use haft_app::compose::AvailableTools;
 use haft_app::{compose, quote};
@@ -33,40 +32,6 @@ use haft_app::{compose, quote};
 ///
 /// Limit (plans): no further plan is kept.
 pub(crate) const KEPT_PLANS_MAX: usize = 99;
-
-/// Do what is asked for in words
-///
-/// A model makes a plan of the request, as haft plan make does. The plan is shown and, once you agreed to it, run as by haft
-/// run: every call is checked, journaled and confined, and the model has no part in it. At the end the model is asked
-/// once more, for an answer from what came of the plan; the answer is printed, also when the plan failed. Everything
-/// else is said on standard error.
-#[derive(Args)]
-#[command(after_long_help = "\
-Examples:
-  haft do 'Which TODOs are in src, by file?' --model openai/gpt-5
-  haft do 'Which licence does this project have?' --yes
-  haft do 'Run the tests and say what fails' --yes --allow bash
-  haft do @request.txt --input @data.json --json
-
-The status is that of the plan: 1 if one of its nodes failed, 3 if it was refused, 4 if it is not known
-whether an effect happened. It is 6 if the tools cannot do what is asked, and 1 if the plan was run and
-there is no answer.")]
-pub(crate) struct DoArgs {
-    /// The request, @FILE to read it from a file, or - for standard input
-    request: String,
-    /// Run the plan without asking
-    ///
-    /// Dangerous tools run all the same only if they are allowed: --allow names them, and on a terminal you are asked.
-    #[arg(long)]
-    yes: bool,
-    /// An input that the plan is to work with, as JSON or @FILE
-    #[arg(long, value_name = "JSON")]
-    input: Option<String>,
-    #[command(flatten)]
-    drive: DriveArgs,
-    #[command(flatten)]
-    model: ModelArgs,
-}
 
 /// Runs the command.
 pub(crate) async fn run(args: DoArgs, cx: &CliContext) -> CommandResult {
@@ -95,7 +60,7 @@ pub(crate) async fn run(args: DoArgs, cx: &CliContext) -> CommandResult {
         output::write_json(&json!({"event": "plan_made", "plan": plan.plan()}))?;
     }
     let is_named = |contract: &&Contract| {
-        settings.allow.iter().any(|name| planning::is_name_of(name, &contract.id))
+        settings.allow.iter().any(|name| plan_run::is_name_of(name, &contract.id))
     };
     let refusal = if !args.yes {
         let is_confirmed = ask_confirmation("\nRun this plan?").await == Some(true);

@@ -12,7 +12,7 @@ use rustyline::{DefaultEditor, ExternalPrinter};
 use tokio::sync::mpsc;
 
 use crate::error::CommandError;
-use crate::views::output;
+use crate::views::above_prompt::{AbovePromptWriter, LinePrinter};
 
 /// Typed lines that the history keeps.
 const HISTORY_LINES_MAX: usize = 1_000;
@@ -29,21 +29,13 @@ pub(crate) enum TypedInput {
     End,
 }
 
-type SharedPrinter = Arc<Mutex<dyn ExternalPrinter + Send>>;
-
 /// Reads lines from the terminal.
 pub(crate) struct TerminalLineEditor {
     /// The prompt of each wanted line, and the text that the line starts with.
     line_requests: Sender<(String, String)>,
     inputs: mpsc::UnboundedReceiver<TypedInput>,
-    printer: Option<SharedPrinter>,
+    printer: Option<LinePrinter>,
     _settings: TerminalSettingsGuard,
-}
-
-/// Writes whole lines above the line that is being typed.
-pub(crate) struct AbovePromptWriter {
-    printer: Option<SharedPrinter>,
-    unfinished_line: String,
 }
 
 /// Restores the settings of the terminal when it is dropped: the thread may wait for a line until the process ends.
@@ -66,7 +58,13 @@ impl TerminalLineEditor {
         let settings = TerminalSettingsGuard(tcgetattr(std::io::stdin()).ok());
         let mut editor = editor(&history).map_err(|err| unusable(&err))?;
         let printer = editor.create_external_printer().ok();
-        let printer = printer.map(|printer| Arc::new(Mutex::new(printer)) as SharedPrinter);
+        let printer = printer.map(|printer| -> LinePrinter {
+            let printer = Mutex::new(printer);
+            Arc::new(move |lines| {
+                // A terminal that is gone shows nothing more.
+                let _ = printer.lock().unwrap_or_else(PoisonError::into_inner).print(lines);
+            })
+        });
         let (line_requests, requests) = channel::<(String, String)>();
         let (sender, inputs) = mpsc::unbounded_channel();
         let thread = std::thread::Builder::new().name("line editor".to_owned());
@@ -101,31 +99,7 @@ impl TerminalLineEditor {
 
     /// Returns a writer of lines above the typed line.
     pub(crate) fn above_prompt_writer(&self) -> AbovePromptWriter {
-        AbovePromptWriter { printer: self.printer.clone(), unfinished_line: String::new() }
-    }
-}
-
-impl AbovePromptWriter {
-    /// Returns a writer that drops its text.
-    #[cfg(test)]
-    pub(crate) fn disabled() -> Self {
-        Self { printer: None, unfinished_line: String::new() }
-    }
-
-    /// Takes a piece of text, and writes its complete lines.
-    pub(crate) fn write_text(&mut self, text: &str) {
-        self.unfinished_line.push_str(text);
-        let Some(end) = self.unfinished_line.rfind('\n') else { return };
-        let rest = self.unfinished_line.split_off(end + 1);
-        let lines = std::mem::replace(&mut self.unfinished_line, rest);
-        let lines = match output::stderr_has_colours() {
-            true => lines,
-            false => anstream::adapter::strip_str(&lines).to_string(),
-        };
-        if let Some(printer) = &self.printer {
-            // A terminal that is gone shows nothing more.
-            let _ = printer.lock().unwrap_or_else(PoisonError::into_inner).print(lines);
-        }
+        AbovePromptWriter::new(self.printer.clone())
     }
 }
 

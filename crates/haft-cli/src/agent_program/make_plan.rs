@@ -4,21 +4,20 @@ use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use clap::Args;
 use haft_contract::ToolId;
 use haft_model::ModelUsage;
 use haft_plan::drive::RunStartMode;
 use haft_plan::{Plan, PlanGraph};
 use serde::Serialize;
 
+use super::model_text::usage_summary;
+use super::planning::{self, PlanMakingRequest};
 use crate::arguments::cli_context::CliContext;
 use crate::arguments::input;
+use crate::commands::plan::make::PlanMakeArgs;
 use crate::error::{CommandError, CommandResult, CommandStatus};
-use crate::model::ModelArgs;
-use crate::model::planning::{self, PlanMakingRequest};
 use crate::plan_run::{self, PlanRun, dry_run};
 use crate::views::drawing::draw_graph;
-use crate::views::model_text::usage_summary;
 use crate::views::output;
 use crate::views::path_text::counted;
 use haft_app::compose;
@@ -28,35 +27,6 @@ use haft_app::compose::AvailableTools;
 const FILE_NAME: &str = "plan.json";
 /// Stands for standard output.
 const STDOUT: &str = "-";
-
-/// Let a model make a plan of a request
-///
-/// The model reads the tools on offer and writes a plan, which is checked like any other; its problems go back to the model,
-/// at most three times. Nothing is executed. haft draws the plan and saves it, so that you can read, change and run it (haft
-/// run). If the tools cannot do what is asked, the model says what is missing, and the status is 6.
-#[derive(Args)]
-#[command(after_long_help = "\
-Examples:
-  haft plan make 'Which TODOs are in src, by file?' --model openai/gpt-5
-  haft plan make @request.txt --out review.json
-  haft plan make 'Summarise {{INPUT.path}}' --input '{\"path\":\"README.md\"}'
-  haft plan make 'List the largest files' --out - | haft plan check -
-  haft plan make 'List the largest files' --model openai/any --base-url http://127.0.0.1:8000/v1")]
-pub(crate) struct PlanMakeArgs {
-    /// The request, @FILE to read it from a file, or - for standard input
-    request: String,
-    /// File to save the plan in, or - to print it instead; plan.json unless given
-    #[arg(long, value_name = "FILE")]
-    out: Option<PathBuf>,
-    /// Replace the file if it exists
-    #[arg(long)]
-    force: bool,
-    /// An input that the plan is to work with, as JSON or @FILE; its parts are {{INPUT...}} in the plan
-    #[arg(long, value_name = "JSON")]
-    input: Option<String>,
-    #[command(flatten)]
-    model: ModelArgs,
-}
 
 #[derive(Serialize)]
 struct PlanMakeReport<'a> {
@@ -109,7 +79,7 @@ pub(crate) async fn run(args: PlanMakeArgs, cx: &CliContext) -> CommandResult {
             r#type: "plan",
             file: file.as_deref().filter(|_| saved.is_ok()),
             model: model.name(),
-            dangerous: planning::dangerous(&made.checked),
+            dangerous: plan_run::dangerous(&made.checked),
             repairs: made.repairs,
             usage: made.usage,
             plan: made.checked.plan(),

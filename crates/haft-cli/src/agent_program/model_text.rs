@@ -2,7 +2,7 @@
 
 use haft_model::ModelUsage;
 
-use super::time::duration_in_words;
+use crate::views::time::duration_in_words;
 
 /// Returns the words about a retry: the error, the pause and the number of the attempt.
 pub(crate) fn retrying(error: &str, wait_ms: u64, attempt: u32, attempts_max: u32) -> String {

@@ -13,9 +13,10 @@ use haft_policy::{Conditions, RuleAction, RuleSet, decide_access};
 use serde_json::Value;
 
 use super::answers::answers;
+use super::model_text::retrying;
 use crate::asking::escape_text;
 use crate::error::CommandError;
-use crate::views::model_text::retrying;
+use crate::plan_run::{NODES_LISTED_MAX, dangerous, is_name_of};
 use crate::views::output;
 use haft_app::compose;
 use haft_app::preset::Preset;
@@ -24,8 +25,6 @@ use haft_app::settings::EffectiveSettings;
 
 /// Problems of a plan that are shown at once.
 pub(crate) const PROBLEMS_SHOWN_MAX: usize = 20;
-/// Nodes of a plan that are listed before it is agreed to.
-pub(crate) const NODES_LISTED_MAX: usize = 100;
 /// Longest shown inputs and longest shown purpose of a node in that list, in characters.
 pub(crate) const NODE_CHARS_MAX: usize = 400;
 
@@ -119,11 +118,6 @@ fn offered(registry: &Registry, settings: &EffectiveSettings) -> Result<Vec<Tool
     Ok(registry.contracts().filter(is_offered).map(|contract| contract.id.clone()).collect())
 }
 
-/// Returns whether this is the tool's id, or its wire name.
-pub(crate) fn is_name_of(name: &str, id: &ToolId) -> bool {
-    name == id.as_str() || name == id.wire_name()
-}
-
 /// Returns the tool, the inputs and the purpose of each node. A drawing does not show them, and the person must know them
 /// before agreeing. A model wrote these texts, so they are escaped.
 pub(crate) fn nodes(plan: &Plan) -> String {
@@ -138,11 +132,6 @@ pub(crate) fn nodes(plan: &Plan) -> String {
         lines.push(format!("and {} more nodes", plan.nodes.len() - NODES_LISTED_MAX));
     }
     lines.join("\n")
-}
-
-/// Returns the dangerous tools that a plan calls, each once.
-pub(crate) fn dangerous(plan: &CheckedPlan) -> Vec<&str> {
-    plan.dangerous_tools().into_iter().map(|contract| contract.id.as_str()).collect()
 }
 
 /// Returns the command that runs a plan in a file.

@@ -7,11 +7,11 @@ use haft_agent::{AgentError, AgentSession, TurnEnd, TurnPrompt};
 use tokio_util::sync::CancellationToken;
 
 use super::AgentAsker;
+use super::view::SessionScreen;
 use crate::arguments::hint;
 use crate::arguments::setting_args::SettingArgs;
 use crate::error::{CommandError, CommandStatus};
 use crate::signals::{StopSignal, StopSignals, exit_in_doubt, exit_with};
-use crate::views::session::SessionScreen;
 
 /// Runs turns and receives signals meanwhile.
 pub(crate) struct TurnRunner {

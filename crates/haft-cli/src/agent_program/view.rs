@@ -2,9 +2,8 @@
 
 mod changes;
 mod events;
-pub(crate) mod limits;
+mod limits;
 mod lines;
-mod outcome;
 
 use std::io::{self, IsTerminal as _};
 use std::sync::Arc;
@@ -20,8 +19,6 @@ use self::lines::{SessionLines, StandardStreams};
 use crate::error::CommandError;
 use crate::views::backlog::EventBacklog;
 use crate::views::screen::{EventView, ViewScreen};
-
-pub(crate) use self::outcome::{line_of_result, on_one_line};
 
 /// The view of a session. A terminal shows streamed text. Other outputs get only the last answer, as data, or with JSON
 /// every event.

@@ -11,7 +11,7 @@ use haft_journal::{
 
 use crate::arguments::setting_args::SettingArgs;
 use crate::error::{CommandError, CommandErrorKind};
-use crate::views::session::on_one_line;
+use crate::views::outcome::on_one_line;
 use haft_app::calendar::rfc3339;
 use haft_app::compose;
 use haft_app::compose::agent::FRONT_END;

@@ -8,8 +8,8 @@ use std::path::Path;
 
 use haft::{Clock as _, Registry, SystemClock};
 use haft_contract::{Effect, RequirementSet, ToolId, canonical_json, sha256_hex};
-use haft_plan::CheckedNode;
 use haft_plan::drive::AllowedDangerousTools;
+use haft_plan::{CheckedNode, CheckedPlan};
 use haft_policy::{Rule, RuleAction, RuleScope};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -17,11 +17,13 @@ use serde_json::{Value, json};
 use super::{DriveArgs, PlanRun};
 use crate::asking::{ask_confirmation, indent_untrusted};
 use crate::error::CommandError;
-use crate::model::planning::{NODES_LISTED_MAX, is_name_of};
 use crate::views::output;
 use haft_app::host::AppHost;
 use haft_app::settings::EffectiveSettings;
 use haft_app::state_file;
+
+/// Nodes of a plan that are listed before it is agreed to.
+pub(crate) const NODES_LISTED_MAX: usize = 100;
 
 /// The record of a confirmation. Its existence is the confirmation; its content is for people.
 #[derive(Serialize)]
@@ -181,4 +183,14 @@ async fn confirmed_tools(
                 .hint("export HAFT_STATE_DIR=/path/to/a/writable/directory")
         })?;
     Ok(wanted)
+}
+
+/// Returns the dangerous tools that a plan calls, each once.
+pub(crate) fn dangerous(plan: &CheckedPlan) -> Vec<&str> {
+    plan.dangerous_tools().into_iter().map(|contract| contract.id.as_str()).collect()
+}
+
+/// Returns whether this is the tool's id, or its wire name.
+pub(crate) fn is_name_of(name: &str, id: &ToolId) -> bool {
+    name == id.as_str() || name == id.wire_name()
 }

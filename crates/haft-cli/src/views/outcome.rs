@@ -4,11 +4,12 @@
 use clap::builder::styling::{AnsiColor, Style};
 use haft_contract::{Envelope, ErrorCode, cut};
 
-use super::limits::OUTCOME_CHARS_MAX;
 use crate::views::output;
 use crate::views::path_text::counted;
 use crate::views::time::duration_in_words;
 
+/// Characters of the text of an error that are shown on the line of a call.
+pub(crate) const OUTCOME_CHARS_MAX: usize = 160;
 const FAILED: Style = AnsiColor::Red.on_default();
 const IN_DOUBT: Style = AnsiColor::Magenta.on_default();
 const DIM: Style = Style::new().dimmed();

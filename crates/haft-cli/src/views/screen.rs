@@ -10,8 +10,8 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 use crate::error::CommandError;
+use crate::views::above_prompt::AbovePromptWriter;
 use crate::views::backlog::EventBacklog;
-use crate::views::editor::AbovePromptWriter;
 use crate::views::output;
 
 /// The note about a question that waits until the typed line is finished.
@@ -33,7 +33,7 @@ enum ViewMessage<E> {
 }
 
 /// A way to show events.
-pub(super) trait EventRenderer {
+pub(crate) trait EventRenderer {
     type Event;
 
     fn show_event(&mut self, event: Self::Event);
@@ -77,7 +77,7 @@ pub(super) trait EventRenderer {
 
 /// A view of events.
 pub(crate) struct EventView<E> {
-    pub(super) screen: ViewScreen<E>,
+    pub(crate) screen: ViewScreen<E>,
     thread: JoinHandle<()>,
 }
 
@@ -85,9 +85,9 @@ pub(crate) struct EventView<E> {
 #[derive(Clone)]
 pub(crate) struct ViewScreen<E> {
     messages: Sender<ViewMessage<E>>,
-    pub(super) backlog: Arc<EventBacklog>,
+    pub(crate) backlog: Arc<EventBacklog>,
     /// Whether programs read the events as JSON.
-    pub(super) is_json: bool,
+    pub(crate) is_json: bool,
 }
 
 /// Ends the backlog when the thread of a view ends, whatever the reason.
@@ -101,7 +101,7 @@ impl Drop for BacklogEndGuard<'_> {
 
 impl<E: Send + 'static> EventView<E> {
     /// Starts a thread that makes the renderer and shows events until the view ends.
-    pub(super) fn start(
+    pub(crate) fn start(
         name: &str,
         is_json: bool,
         renderer: impl FnOnce() -> Box<dyn EventRenderer<Event = E>> + Send + 'static,
@@ -145,7 +145,7 @@ impl<E> ViewScreen<E> {
     }
 
     /// Shows an event.
-    pub(super) fn show_event(&self, event: E) {
+    pub(crate) fn show_event(&self, event: E) {
         self.send(ViewMessage::Event(event));
     }
 
@@ -341,7 +341,7 @@ mod tests {
         let (free, mut is_free) = oneshot::channel();
         check(
             vec![
-                ViewMessage::StartTyping(AbovePromptWriter::disabled()),
+                ViewMessage::StartTyping(AbovePromptWriter::new(None)),
                 ViewMessage::ReleaseTerminal(free),
                 ViewMessage::Event("a"),
                 ViewMessage::Finish,
@@ -352,7 +352,7 @@ mod tests {
         let (free, mut is_free) = oneshot::channel();
         check(
             vec![
-                ViewMessage::StartTyping(AbovePromptWriter::disabled()),
+                ViewMessage::StartTyping(AbovePromptWriter::new(None)),
                 ViewMessage::ReleaseTerminal(free),
                 ViewMessage::StopTyping,
                 ViewMessage::Event("a"),

@@ -14,9 +14,9 @@ use super::changes::change_lines;
 use super::limits::{
     ANNOUNCED_CALLS_MAX, EVENTS_HELD_MAX, NOTICE_CHARS_MAX, TASK_CHARS_MAX, THOUGHT_CHARS_MAX,
 };
-use super::outcome::{line_of_result, on_one_line};
-use crate::views::editor::AbovePromptWriter;
-use crate::views::model_text::{retrying, usage_summary};
+use crate::agent_program::model_text::{retrying, usage_summary};
+use crate::views::above_prompt::AbovePromptWriter;
+use crate::views::outcome::{line_of_result, on_one_line};
 use crate::views::output;
 use crate::views::screen::EventRenderer;
 

@@ -9,7 +9,6 @@ use serde::Serialize;
 use crate::arguments::cli_context::CliContext;
 use crate::arguments::input;
 use crate::error::{CommandResult, CommandStatus};
-use crate::model::planning;
 use crate::plan_run::{self, PlanText};
 use crate::views::path_text::counted;
 use haft_app::compose;
@@ -52,7 +51,7 @@ pub(super) async fn run(args: &PlanCheckArgs, cx: &CliContext) -> CommandResult 
     let registry = compose::registry(&settings, &cx.host).await?;
     let input = given.as_ref().map_or(PlanInput::Unknown, PlanInput::Given);
     let checked = check_text(&text, &plan_run::catalogue(&registry), input);
-    let dangerous = checked.as_ref().ok().map(planning::dangerous);
+    let dangerous = checked.as_ref().ok().map(plan_run::dangerous);
     let report = PlanCheckReport {
         valid: checked.is_ok(),
         nodes: checked.as_ref().ok().map(|plan| plan.nodes().len()),

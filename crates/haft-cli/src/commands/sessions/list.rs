@@ -10,9 +10,8 @@ use super::WorkspaceSessions;
 use crate::arguments::cli_context::CliContext;
 use crate::arguments::latest::has_messages;
 use crate::error::{CommandError, CommandResult, CommandStatus};
+use crate::views::outcome::on_one_line;
 use crate::views::output;
-use crate::views::session::limits::SESSIONS_LISTED_MAX;
-use crate::views::session::on_one_line;
 use crate::views::table::{table, terminal_width};
 use haft_app::calendar::rfc3339;
 use haft_app::owner;
@@ -21,6 +20,10 @@ use haft_app::owner;
 const WIDE_COLUMNS_MIN: usize = 140;
 /// Characters of a moment to the minute, `2026-01-31T09:05`.
 const MINUTE_CHARS: usize = 16;
+/// Largest `--limit` of `haft sessions list`.
+///
+/// Limit (agents): the command line is refused.
+pub(crate) const SESSIONS_LISTED_MAX: u32 = 1_000;
 
 /// List the sessions of this workspace, the one that was used last first
 ///

@@ -3,7 +3,7 @@
 use haft_journal::{MessageKind, MessagePart, MessageRole, PartKind, SessionMessage, SessionRow};
 
 use super::show::{failure_text, line_of_part};
-use crate::views::session::on_one_line;
+use crate::views::outcome::on_one_line;
 use haft_app::calendar::rfc3339;
 
 /// Returns the beginning of the document.

@@ -4,7 +4,7 @@ use clap::Args;
 use haft_journal::MessageId;
 use serde_json::json;
 
-use crate::agent_run::agent_command_error;
+use crate::agent_error::agent_command_error;
 use crate::arguments::cli_context::CliContext;
 use crate::arguments::latest::{self, find_session};
 use crate::error::{CommandError, CommandResult, CommandStatus};

@@ -16,8 +16,8 @@ use super::list::{self, tokens_read, tokens_written};
 use super::{WorkspaceSessions, pages};
 use crate::arguments::cli_context::CliContext;
 use crate::error::{CommandResult, CommandStatus};
+use crate::views::outcome::{line_of_result, on_one_line};
 use crate::views::output;
-use crate::views::session::{line_of_result, on_one_line};
 use haft_app::calendar::rfc3339;
 
 /// Show the messages of a session

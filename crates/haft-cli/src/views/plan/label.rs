@@ -1,6 +1,6 @@
 //! The labels of nodes on a screen: id, tool and purpose, bounded in length and with terminal controls escaped.
 
-use crate::views::session::on_one_line;
+use crate::views::outcome::on_one_line;
 use haft_contract::cut;
 use haft_plan::{CheckedPlan, NodeId};
 

@@ -7,10 +7,10 @@ use haft_plan::{NodeError, NodeStatus};
 
 use super::colour::{self, painted};
 use super::label::NodeLabels;
+use crate::views::outcome::on_one_line;
 use crate::views::output;
 use crate::views::path_text::counted;
 use crate::views::screen::EventRenderer;
-use crate::views::session::on_one_line;
 use crate::views::time::duration_in_words;
 
 /// Largest plan of which each successful node gets a line. For a larger plan, lines show only the progress.

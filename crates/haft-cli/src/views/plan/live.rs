@@ -10,9 +10,9 @@ use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::colour::{self, painted};
 use super::lines::PlanLines;
+use crate::views::outcome::on_one_line;
 use crate::views::output;
 use crate::views::screen::EventRenderer;
-use crate::views::session::on_one_line;
 use crate::views::table::columns_of;
 use crate::views::time::duration_in_words;
 

@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::commands::runs::run_session;
 use crate::commands::sessions::pages;
 use crate::error::CommandError;
-use crate::views::session::on_one_line;
+use crate::views::outcome::on_one_line;
 
 /// A run that would go.
 #[derive(Serialize)]

@@ -6,8 +6,6 @@ pub(crate) const EVENTS_HELD_MAX: usize = 10_000;
 pub(crate) const ANNOUNCED_CALLS_MAX: usize = 5;
 /// Characters of a thought that are shown.
 pub(crate) const THOUGHT_CHARS_MAX: usize = 280;
-/// Characters of the text of an error that are shown on the line of a call.
-pub(crate) const OUTCOME_CHARS_MAX: usize = 160;
 /// Characters of a notice to the agent that are shown.
 pub(crate) const NOTICE_CHARS_MAX: usize = 160;
 /// Characters of a subagent's task that are shown when it begins.
@@ -20,7 +18,3 @@ pub(crate) const CHANGE_LINE_CHARS_MAX: usize = 160;
 pub(crate) const COMPARED_BYTES_MAX: usize = 64 * 1024;
 /// Lines of a text that is compared with another: the time grows with their square.
 pub(crate) const COMPARED_LINES_MAX: usize = 2_000;
-/// Largest `--limit` of `haft sessions list`.
-///
-/// Limit (agents): the command line is refused.
-pub(crate) const SESSIONS_LISTED_MAX: u32 = 1_000;
