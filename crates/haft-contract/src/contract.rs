@@ -21,6 +21,9 @@ pub struct Contract {
     /// JSON Schema of the output's data, where the tool promises one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<Value>,
+    /// An output that was not cut. A model that makes a plan sees the form of outputs in it. No front end publishes it.
+    #[serde(skip)]
+    pub example_output: Option<Value>,
     /// The outside access that it needs.
     pub requires: RequirementSet,
     /// The effect of a call on the world.

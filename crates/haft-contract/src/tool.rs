@@ -99,6 +99,7 @@ impl Tool {
                 id,
                 parameters: empty_object(),
                 output: None,
+                example_output: None,
                 requires: RequirementSet::default(),
                 effect: Effect::Read,
                 dangerous: false,
@@ -230,6 +231,13 @@ impl ToolBuilder {
     /// Promises a schema of the output's data, made from a type.
     pub fn output<T: JsonSchema>(mut self) -> Self {
         self.contract.output = Some(schema_of::<T>());
+        self
+    }
+
+    /// Gives an output as an example. A model that makes a plan refers to parts of outputs before it has seen one, and the
+    /// contract promises no form if the output may be cut.
+    pub fn example_output(mut self, data: Value) -> Self {
+        self.contract.example_output = Some(data);
         self
     }
 

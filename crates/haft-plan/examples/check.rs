@@ -82,6 +82,7 @@ fn contract() -> Contract {
             "additionalProperties": false
         }),
         output: None,
+        example_output: None,
         requires: RequirementSet::default(),
         effect: Effect::Read,
         dangerous: false,

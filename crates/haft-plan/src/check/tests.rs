@@ -18,6 +18,7 @@ fn contract(id: &str, effect: Effect, parameters: Value) -> Contract {
         description: String::new(),
         parameters,
         output: None,
+        example_output: None,
         requires: RequirementSet::default(),
         effect,
         dangerous: effect == Effect::Once,

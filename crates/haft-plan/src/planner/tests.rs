@@ -22,6 +22,7 @@ fn contract(id: &str, effect: Effect, description: &str) -> Contract {
             "additionalProperties": false,
         }),
         output: None,
+        example_output: None,
         requires: RequirementSet::default(),
         effect,
         dangerous: effect == Effect::Once,
