@@ -11,6 +11,7 @@ use haft_contract::{
 use haft_patch::{FilePatch, Patch, PatchOperation};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use crate::edit::apply_with_retries;
 use crate::text_file::{decode_text, missing_file_error, open_file, workspace_write_requirements};
@@ -49,6 +50,7 @@ pub(crate) fn apply_patch() -> Tool {
              lines must match the files exactly.",
         )
         .kind(ToolKind::Edit)
+        .example_output(json!({"status": "ok", "files": [{"operation": "modify", "path": "a.txt"}]}))
         .effect(Effect::Once)
         .dangerous()
         .requires(workspace_write_requirements())

@@ -13,6 +13,7 @@ use haft_contract::{
 use haft_shell::{FileUse, FileUseMode, ShellAnalysis, analyze_argv, analyze_line};
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde_json::json;
 
 use crate::text_file::workspace_write_requirements;
 
@@ -130,6 +131,7 @@ pub(crate) fn bash() -> Tool {
              network unless it was granted. Long output is cut in the middle and kept in a file that read can open.",
         )
         .kind(ToolKind::Execute)
+        .example_output(json!({"output": "what the command printed"}))
         .effect(Effect::Once)
         .dangerous()
         .shell_line(ShellParameter { parameter: "cmd", words: "args" })

@@ -7,6 +7,7 @@ use haft_contract::{
 use haft_patch::{ReplaceError, ReplaceMode};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use crate::text_file::{load_text_file, workspace_write_requirements};
 
@@ -41,6 +42,7 @@ pub(crate) fn edit() -> Tool {
     Tool::new("edit")
         .description("Replace an exact passage of a file. If it does not match, the answer shows the nearest passage.")
         .kind(ToolKind::Edit)
+        .example_output(json!({"replacements": 1, "first_changed_line": 1}))
         .effect(Effect::Once)
         .dangerous()
         .requires(workspace_write_requirements())

@@ -13,6 +13,7 @@ use haft_contract::{
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde_json::json;
 
 use crate::walk::{self, DirectoryWalk, WalkGlob};
 
@@ -33,6 +34,7 @@ pub(crate) fn glob() -> Tool {
              and hidden files unless the pattern names them (`**/.env*`).",
         )
         .kind(ToolKind::Search)
+        .example_output(json!({"paths": ["a.txt", "b/c.txt"]}))
         .output_limit(OutputLimit::Entries(GLOB_ENTRIES_MAX))
         .requires(RequirementSet {
             fs: FsRequirement { read: vec!["{workspace}/**".to_owned()], write: Vec::new() },

@@ -14,6 +14,7 @@ use haft_contract::{
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde_json::json;
 
 pub(crate) use self::search::{GrepMatches, GrepQuery, search};
 use crate::walk;
@@ -42,6 +43,7 @@ pub(crate) fn grep() -> Tool {
              what ignore files name.",
         )
         .kind(ToolKind::Search)
+        .example_output(json!({"matches": ["a.txt:1:the line"]}))
         .output_limit(OutputLimit::Entries(GREP_MATCHES_MAX))
         .requires(RequirementSet {
             fs: FsRequirement { read: vec!["{workspace}/**".to_owned()], write: Vec::new() },

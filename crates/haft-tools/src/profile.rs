@@ -59,3 +59,16 @@ pub fn tools(profile: Profile, options: &ToolOptions) -> Vec<Tool> {
         Profile::Smithers => smithers::tools(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_tool_of_the_contract_gives_an_example_of_its_output() {
+        for tool in tools(Profile::Contract, &ToolOptions::default()) {
+            let contract = tool.valid_contract().unwrap();
+            assert!(contract.example_output.is_some(), "{}: add `.example_output(…)`", contract.id);
+        }
+    }
+}

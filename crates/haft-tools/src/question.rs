@@ -5,6 +5,7 @@ use haft_contract::limits::QUESTIONS_MAX;
 use haft_contract::{Cx, Effect, ErrorCode, Tool, ToolError, ToolKind, UserQuestion};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -29,6 +30,7 @@ pub(crate) fn question() -> Tool {
              is always possible.",
         )
         .kind(ToolKind::Other)
+        .example_output(json!({"answers": [["what the user chose or wrote"]]}))
         .effect(Effect::Read)
         .output::<QuestionOutput>()
         .execute_with(|asked: QuestionInput, cx: Cx| async move {

@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use haft_contract::{Access, Cx, ErrorCode, OpenRegularFile, Tool, ToolError, ToolKind};
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde_json::json;
 
 use crate::text_file::{load_text_file, open_file, refuse_binary, workspace_read_requirements};
 
@@ -36,6 +37,7 @@ pub(crate) fn read() -> Tool {
              offset/limit (bytes).",
         )
         .kind(ToolKind::Read)
+        .example_output(json!("the text of the file"))
         .requires(workspace_read_requirements())
         .accesses(|input: &ReadInput| vec![Access::read(&input.path)])
         .execute_blocking(|input: ReadInput, cx: &Cx| {

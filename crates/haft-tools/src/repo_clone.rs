@@ -15,7 +15,7 @@ use haft_contract::{
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use self::url::GitRemote;
 use crate::bash;
@@ -98,6 +98,9 @@ pub(crate) fn repo_clone() -> Tool {
              private repositories cannot be fetched. Give depth 1 for the files without their history.",
         )
         .kind(ToolKind::Fetch)
+        .example_output(json!({
+            "path": "a", "url": "https://example.org/a.git", "commit": "4b825dc", "branch": "main",
+        }))
         .effect(Effect::Once)
         .dangerous()
         .requires(requires())

@@ -18,6 +18,7 @@ use haft_contract::{
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use self::entry_points::{EntryPoint, EntryPoints};
 use self::tree::DirectoryTree;
@@ -72,6 +73,12 @@ pub(crate) fn repo_overview() -> Tool {
              build targets, documents). Skips what ignore files name, and hidden files.",
         )
         .kind(ToolKind::Read)
+        .example_output(json!({
+            "path": ".", "files": 1, "bytes": 1,
+            "languages": [{"language": "Rust", "files": 1, "bytes": 1, "lines": 1}],
+            "entry_points": [{"path": "README.md", "kind": "document"}],
+            "tree": "README.md",
+        }))
         .requires(workspace_read_requirements())
         .accesses(|input: &RepoOverviewInput| vec![Access::read(input.path())])
         .execute_blocking(|input: RepoOverviewInput, cx: &Cx| run(&input, cx))

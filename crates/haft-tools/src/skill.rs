@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use haft_contract::{ConnectionStore, Cx, Effect, LoadedSkill, Tool, ToolError, ToolKind};
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde_json::json;
 
 /// The tag around a skill, without its brackets.
 const TAG: &str = "skill_content";
@@ -24,6 +25,7 @@ pub(crate) fn skill() -> Tool {
              before you begin such work, and follow it as far as it serves what the user asked for.",
         )
         .kind(ToolKind::Think)
+        .example_output(json!("what the skill says"))
         .keeps(ConnectionStore::Skills)
         .effect(Effect::Read)
         .execute_blocking(|wanted: SkillInput, cx: &Cx| {

@@ -10,7 +10,7 @@ use haft_contract::{
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 #[cfg(test)]
 mod tests;
@@ -57,6 +57,7 @@ pub(crate) fn task() -> Tool {
              such as to search through much, or to do several things at once; not for what one or two calls do.",
         )
         .kind(ToolKind::Other)
+        .example_output(json!({"output": "what the subagent said last", "session_id": "ses_01"}))
         .effect(Effect::Once)
         .delegates()
         .dangerous()

@@ -4,6 +4,7 @@ use haft_contract::limits::TODOS_MAX;
 use haft_contract::{ConnectionStore, Cx, Effect, Todo, Tool, ToolError, ToolKind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 #[derive(Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -17,6 +18,7 @@ pub(crate) fn todo() -> Tool {
     Tool::new("todo")
         .description("Store the todo list of this session, in place of the former one.")
         .kind(ToolKind::Other)
+        .example_output(json!({"todos": [{"content": "a task", "status": "pending"}]}))
         .keeps(ConnectionStore::Todos)
         .effect(Effect::Idempotent)
         .execute_with(|list: TodoToolList, cx: Cx| async move {

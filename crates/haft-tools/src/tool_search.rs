@@ -7,6 +7,7 @@ use haft_contract::limits::{TOOL_MATCHES_MAX, TOOL_QUERY_CHARS_MAX};
 use haft_contract::{ConnectionStore, Cx, Tool, ToolError, ToolKind, ToolMatch};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -31,6 +32,7 @@ pub(crate) fn tool_search() -> Tool {
              then on, and are listed with their parameters.",
         )
         .kind(ToolKind::Search)
+        .example_output(json!({"matches": [{"id": "a_tool", "description": "what it does"}]}))
         .keeps(ConnectionStore::FoundTools)
         .execute_with(|input: ToolSearchInput, cx: Cx| async move {
             // The first search of a session reads the data of every tool.

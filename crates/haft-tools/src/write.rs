@@ -7,6 +7,7 @@ use haft_contract::{
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde_json::json;
 
 use crate::text_file::workspace_write_requirements;
 
@@ -31,6 +32,7 @@ pub(crate) fn write() -> Tool {
              them. Prefer edit for changes.",
         )
         .kind(ToolKind::Edit)
+        .example_output(json!("ok"))
         .effect(Effect::Once)
         .dangerous()
         // The former content is read too, for its line ends.
