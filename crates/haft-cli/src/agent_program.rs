@@ -4,7 +4,6 @@
 
 pub(crate) mod acp;
 pub(crate) mod agent;
-mod answers;
 mod conversation;
 pub(crate) mod do_request;
 mod editor;

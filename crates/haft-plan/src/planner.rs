@@ -18,7 +18,6 @@ use haft_model::{
     Model, ModelAnswer, ModelError, ModelMessage, ModelRequest, ModelRetry, ModelStopReason,
     ModelUsage,
 };
-use serde_json::Value;
 
 use crate::problem::{Code, PlanProblem};
 use crate::{CheckedPlan, PlanInput, PlanToolLookup, check_text};
@@ -39,8 +38,6 @@ pub struct PlannerRequest<'a> {
     pub tools: &'a dyn PlanToolLookup,
     /// The tools that the plan may use; one that `tools` does not know is passed over.
     pub offered: &'a [ToolId],
-    /// Examples of what tools answer, for those whose contracts promise no form.
-    pub answers: &'a [(ToolId, Value)],
     /// The input of the plan, to which `{{INPUT...}}` will refer.
     pub input: PlanInput<'a>,
     /// How often the model may mend a plan that is not valid.
@@ -155,8 +152,8 @@ pub enum PlanningError {
 impl<'a> PlannerRequest<'a> {
     /// Returns a brief with the usual number of repairs, without an input and without an observer.
     pub fn new(request: &'a str, tools: &'a dyn PlanToolLookup, offered: &'a [ToolId]) -> Self {
-        let (answers, input, repairs_max) = (&[], PlanInput::Absent, REPAIRS_DEFAULT);
-        Self { request, tools, offered, answers, input, repairs_max, observer: &|_| {} }
+        let (input, repairs_max) = (PlanInput::Absent, REPAIRS_DEFAULT);
+        Self { request, tools, offered, input, repairs_max, observer: &|_| {} }
     }
 }
 
@@ -174,7 +171,7 @@ pub async fn make_plan(
     if request.len() > REQUEST_BYTES_MAX {
         return Err(PlanningError::RequestTooLong { bytes: request.len() });
     }
-    let listed = prompt::tools(&tools, brief.answers);
+    let listed = prompt::tools(&tools);
     let opening = match listed.len() {
         0 => return Err(PlanningError::NoTools),
         bytes if bytes > TOOLS_BYTES_MAX => return Err(PlanningError::ToolsTooLong { bytes }),

@@ -12,7 +12,6 @@ use haft_plan::{CheckedPlan, Plan, PlanInput, PlanProblem, PlanToolCatalogue};
 use haft_policy::{Conditions, RuleAction, RuleSet, decide_access};
 use serde_json::Value;
 
-use super::answers::answers;
 use super::model_text::retrying;
 use crate::asking::escape_text;
 use crate::error::CommandError;
@@ -60,9 +59,7 @@ pub(crate) async fn request_plan(
         _ => {}
     };
     let input = wish.input.map_or(PlanInput::Absent, PlanInput::Given);
-    let answers = answers(wish.settings.profile);
     let brief = PlannerRequest {
-        answers: &answers,
         input,
         observer: &observer,
         ..PlannerRequest::new(wish.request, catalogue, &offered)

@@ -331,14 +331,15 @@ fn the_opening_is_the_same_text_each_time() {
 
 #[test]
 fn what_tools_answer_is_told_where_it_is_known() {
-    let with_schema =
-        Contract { output: Some(json!({"type": "string"})), ..contract("wipe", Effect::Read, "") };
-    let tools = PlanToolCatalogue::new([contract("read", Effect::Read, ""), with_schema]);
+    let with_example = |id| Contract {
+        example_output: Some(json!({"text": "x"})),
+        ..contract(id, Effect::Read, "")
+    };
+    let with_schema = Contract { output: Some(json!({"type": "string"})), ..with_example("wipe") };
+    let tools = PlanToolCatalogue::new([with_example("read"), with_schema]);
     let offered = ["wipe", "read"].map(|id| ToolId::parse(id).unwrap());
-    let answers = offered.clone().map(|id| (id, json!({"text": "x"})));
     let model = ScriptedModel::new().reply(GOOD);
-    let brief = PlannerRequest { answers: &answers, ..PlannerRequest::new("x", &tools, &offered) };
-    block_on(make_plan(&model, brief)).unwrap();
+    block_on(make_plan(&model, PlannerRequest::new("x", &tools, &offered))).unwrap();
     let told = last_messages(&model).remove(0);
     let lines: Vec<Value> =
         told.lines().skip(1).take(2).map(|line| serde_json::from_str(line).unwrap()).collect();
