@@ -3,6 +3,7 @@
 
 use haft::{Registry, near_matches};
 use haft_contract::ToolId;
+use haft_lsp::LSP_TOOL;
 use haft_plan::drive::PLAN_TOOL;
 use haft_policy::{Rule, RuleScope};
 use haft_tools::Profile;
@@ -12,19 +13,6 @@ use crate::host::AppHost;
 
 /// The capabilities that accesses need.
 const CAPABILITIES: &[&str] = &["fs.read", "fs.write", "net.fetch", "shell.run"];
-
-/// Tools of the contract that other versions of haft publish; a manifest may be shared with them.
-const OTHER_TOOLS: &[&str] = &[
-    "lsp",
-    "question",
-    "repo_clone",
-    "repo_overview",
-    "skill",
-    "task",
-    "tool_search",
-    "web_fetch",
-    "web_search",
-];
 
 /// The tools that rules may speak of.
 pub struct ToolNames<'a> {
@@ -64,7 +52,7 @@ pub fn check(
 /// Returns all that the permission of a rule may name, where `named` are capabilities that the manifest requires.
 pub fn known(named: &[String], registry: &Registry) -> Vec<String> {
     let mut known = own_tools();
-    known.extend(CAPABILITIES.iter().chain(OTHER_TOOLS).map(|&name| name.to_owned()));
+    known.extend(CAPABILITIES.iter().map(|&name| name.to_owned()));
     known.extend_from_slice(named);
     known.extend(registry.contracts().map(|contract| contract.id.to_string()));
     known.extend(registry.requires().capabilities);
@@ -85,16 +73,16 @@ pub fn problem(permission: &str, known: &[String]) -> Option<String> {
     (!is_known).then(|| format!("{permission:?} names no tool and no capability{hint}"))
 }
 
-/// Returns the ids that are kept for tools of haft, whatever the profile and the version.
+/// Returns the ids that are kept for tools of haft, whatever the profile.
 pub fn reserved() -> Vec<ToolId> {
     let own = own_tools();
-    let names = own.iter().map(String::as_str).chain(OTHER_TOOLS.iter().copied());
-    names.chain([PLAN_TOOL]).filter_map(|name| ToolId::parse(name).ok()).collect()
+    let names = own.iter().map(String::as_str).chain([PLAN_TOOL]);
+    names.filter_map(|name| ToolId::parse(name).ok()).collect()
 }
 
-/// Returns whether a name is that of a tool, in this version of haft or in another.
+/// Returns whether a name is that of a tool of haft.
 pub fn is_tool(name: &str) -> bool {
-    OTHER_TOOLS.contains(&name) || own_tools().iter().any(|id| id == name)
+    own_tools().iter().any(|id| id == name)
 }
 
 /// Returns whether a name is that of a capability that accesses need.
@@ -104,8 +92,9 @@ pub fn is_capability(name: &str) -> bool {
 
 fn own_tools() -> Vec<String> {
     let tools = haft_tools::tools(Profile::Contract, &haft_tools::ToolOptions::default());
-    let tools = tools.iter().filter_map(|tool| tool.valid_contract().ok());
-    tools.map(|contract| contract.id.to_string()).collect()
+    let contracts = tools.iter().filter_map(|tool| tool.valid_contract().ok());
+    let ids = contracts.map(|contract| contract.id.to_string());
+    ids.chain([LSP_TOOL.to_owned()]).collect()
 }
 
 #[cfg(test)]

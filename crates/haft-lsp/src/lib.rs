@@ -28,4 +28,4 @@ pub use language::{
     builtin_languages,
 };
 pub use options::LspOptions;
-pub use tool::lsp;
+pub use tool::{LSP_TOOL, lsp};

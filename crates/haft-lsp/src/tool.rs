@@ -24,6 +24,9 @@ use crate::position::{Encoding, column_of_name, line_of};
 use crate::project_files::ProjectFiles;
 use crate::server::{LanguageServer, LanguageServerStart, LspCallError};
 
+/// The id of the tool.
+pub const LSP_TOOL: &str = "lsp";
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Operation {
@@ -80,7 +83,7 @@ pub fn lsp(options: LspOptions) -> Tool {
     let is_unconfined = options.is_unconfined;
     let requires = requires(&options);
     let pool = Arc::new(LanguageServerPool::new(options));
-    Tool::new("lsp")
+    Tool::new(LSP_TOOL)
         .description(
             "Ask a language server about code: where a name is defined or used, what it is, what is wrong with a file, \
              which symbols there are. Definitions, references and hover take line, and query (the name in that line) or \
