@@ -109,7 +109,7 @@ fn offered(registry: &Registry, settings: &EffectiveSettings) -> Result<Vec<Tool
         let may_act = contract.effect == Effect::Read || settings.preset != Preset::ReadOnly;
         let is_denied = decide_access(id, None, &rules).action == RuleAction::Deny;
         // A plan node has no agent loop, so it cannot start a subagent or another plan.
-        let is_done_here = ![PLAN_TOOL, "task"].contains(&id.as_str());
+        let is_done_here = !contract.delegates && id.as_str() != PLAN_TOOL;
         is_done_here && (may_act || is_named(id)) && !is_denied
     };
     Ok(registry.contracts().filter(is_offered).map(|contract| contract.id.clone()).collect())

@@ -71,7 +71,7 @@ pub(crate) async fn run(args: &ToolsArgs, cx: &CliContext) -> CommandResult {
             let format = of(*format);
             // No agent loop of haft stands behind the model that gets the list, and sessions without one do not list it either.
             let is_for_model = !matches!(format, ToolListFormat::Table | ToolListFormat::Json);
-            let is_listed = |it: &&Contract| !is_for_model || it.id.as_str() != "task";
+            let is_listed = |it: &&Contract| !is_for_model || !it.delegates;
             let contracts: Vec<Contract> =
                 registry.contracts().filter(is_listed).map(published).collect();
             print_list(format, &contracts.iter().collect::<Vec<_>>())?;
