@@ -15,6 +15,7 @@ use std::time::Instant;
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
+use crate::built_in_tools::shorten_list;
 use driver::{Lifeline, Place, Server, haft, initialize};
 
 /// Sends requests one after the other and compares everything that came back.
@@ -40,9 +41,11 @@ fn check_transcript(place: &Place, args: &[&str], requests: Vec<(&str, Value)>, 
 
 /// A list of tools is compared by its names; another test covers its content.
 fn shorten_tools(answer: &mut Value) {
-    if let Some(tools) = answer.pointer_mut("/result/tools").and_then(Value::as_array_mut) {
-        tools.iter_mut().for_each(|tool| *tool = tool["name"].take());
+    let Some(tools) = answer.pointer_mut("/result/tools") else { return };
+    for tool in tools.as_array_mut().unwrap() {
+        *tool = tool["name"].take();
     }
+    shorten_list(tools);
 }
 
 /// The part of every request of the newer era that describes its client.
@@ -95,7 +98,7 @@ fn the_older_era_shakes_hands() {
         &expect![[r#"
             initialize {"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{"resources":{},"tools":{"listChanged":true}},"serverInfo":{"name":"haft","title":"haft","version":"[version]"},"instructions":"Tools that work in [root]. Paths are relative to that directory, or absolute inside it. What each call did is recorded. A long output is cut and says where all of it is: get the part you need with read. What a rule or a missing capability refuses will be refused again: do not look for a way around it, tell the user what you need and what the message says would allow it. bash runs in a sandbox: without network unless hosts are granted, with its own /tmp and home, which go when the command ends. Before work that a skill is for, load it: the description of the tool skill lists them."}}
             ping {"jsonrpc":"2.0","id":2,"result":{}}
-            tools/list {"jsonrpc":"2.0","id":3,"result":{"ttlMs":60000,"cacheScope":"private","tools":["apply_patch","bash","edit","glob","grep","lsp","question","read","repo_clone","repo_overview","skill","todo","tool_search","web_fetch","web_search","write"]}}
+            tools/list {"jsonrpc":"2.0","id":3,"result":{"ttlMs":60000,"cacheScope":"private","tools":["[built-in tools]"]}}
             tools/list {"jsonrpc":"2.0","id":4,"error":{"code":-32602,"message":"unknown cursor: everything is on the first page"}}
             tools/call {"jsonrpc":"2.0","id":5,"result":{"content":[{"type":"text","text":"one\ntwo\n"}],"isError":false,"_meta":{"haft/call":"[run]/main/0/1/1","haft/durationMs":"[ms]"}}}
             tools/call {"jsonrpc":"2.0","id":6,"result":{"content":[{"type":"text","text":"path \"b.txt\" does not exist: did you mean a.txt?"}],"isError":true,"_meta":{"haft/call":"[run]/main/0/1/2","haft/code":"TOOL_PATH_INVALID","haft/durationMs":"[ms]"}}}
@@ -128,7 +131,7 @@ fn the_newer_era_says_who_it_is_each_time() {
         requests,
         &expect![[r#"
             server/discover {"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","supportedVersions":["2024-11-05","2025-03-26","2025-06-18","2025-11-25","2026-07-28"],"capabilities":{"resources":{},"tools":{"listChanged":true}},"instructions":"Tools that work in [root]. Paths are relative to that directory, or absolute inside it. What each call did is recorded. A long output is cut and says where all of it is: get the part you need with read. What a rule or a missing capability refuses will be refused again: do not look for a way around it, tell the user what you need and what the message says would allow it. bash runs in a sandbox: without network unless hosts are granted, with its own /tmp and home, which go when the command ends. Before work that a skill is for, load it: the description of the tool skill lists them.","ttlMs":60000,"cacheScope":"private","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"haft","title":"haft","version":"[version]"}}}}
-            tools/list {"jsonrpc":"2.0","id":2,"result":{"resultType":"complete","ttlMs":60000,"cacheScope":"private","tools":["apply_patch","bash","edit","glob","grep","lsp","question","read","repo_clone","repo_overview","skill","todo","tool_search","web_fetch","web_search","write"]}}
+            tools/list {"jsonrpc":"2.0","id":2,"result":{"resultType":"complete","ttlMs":60000,"cacheScope":"private","tools":["[built-in tools]"]}}
             tools/list {"jsonrpc":"2.0","id":3,"error":{"code":-32602,"message":"unknown cursor: everything is on the first page"}}
             tools/call {"jsonrpc":"2.0","id":4,"result":{"resultType":"complete","content":[{"type":"text","text":"one\ntwo\n"}],"isError":false,"_meta":{"haft/call":"[run]/main/0/1/1","haft/durationMs":"[ms]"}}}
             tools/call {"jsonrpc":"2.0","id":5,"result":{"resultType":"complete","content":[{"type":"text","text":"path \"b.txt\" does not exist: did you mean a.txt?"}],"isError":true,"_meta":{"haft/call":"[run]/main/0/1/2","haft/code":"TOOL_PATH_INVALID","haft/durationMs":"[ms]"}}}

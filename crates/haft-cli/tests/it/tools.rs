@@ -3,29 +3,23 @@
 use expect_test::expect;
 use serde_json::Value;
 
+use crate::built_in_tools;
 use crate::world::World;
 
 #[test]
 fn a_list_for_people() {
-    World::new().check(&["tools", "list"], &expect![[r#"
+    let listed = World::new().run(&["tools", "list"]);
+    let ids = listed.lines().skip(1).filter_map(|line| line.split(' ').next());
+    assert_eq!(ids.collect::<Vec<_>>(), built_in_tools::ids());
+    let some = "apply_patch,bash,lsp,repo_overview,todo,web_fetch";
+    World::new().check(&["tools", "list", "--tools", some], &expect![[r#"
         TOOL           EFFECT      KIND     DESCRIPTION
         apply_patch    once        edit     Apply a patch to several files, all of it or nothing
         bash           once        execute  Run one command and return its stdout and stderr in order
-        edit           once        edit     Replace an exact passage of a file
-        glob           read        search   Find files by glob (`*`, `**`, `?`, `[a-z]`, `{a,b}`), sorted by path
-        grep           read        search   Search file contents
         lsp            read        search   Ask a language server about code: where a name is defined or used, what it is, what is wrong with a file, which symbols there are
-        question       read        other    Ask the user, and wait for the answers
-        read           read        read     Read a text file
-        repo_clone     once        fetch    Clone a git repository over https into a new directory
         repo_overview  read        read     Show what a directory of sources holds: its tree, languages with sizes, and entry points (programs, scripts, build targets, documents)
-        skill          read        think    Load a skill: instructions for one kind of work, written by the user or the project
-        task           once        other    Have a subagent do a task, and get the last thing that it says
         todo           idempotent  other    Store the todo list of this session, in place of the former one
-        tool_search    read        search   Find tools by what they do
         web_fetch      read        fetch    Fetch a URL and return its text: the main content of a web page as Markdown, with its title and the URL it was found at; JSON and text as they are; the text of a PDF
-        web_search     read        fetch    Search the web and return titles, URLs and snippets; web_fetch reads a page
-        write          once        edit     Create or replace a file; parent directories are made
         --- status 0
     "#]]);
     World::new().check(
