@@ -112,14 +112,14 @@ fn modules_import_from_earlier_ones_only() {
         "",
         ORDER,
         &["crates/a/src/low.rs:2: imports from crates/a/src/high.rs, but MODULE_ORDER in \
-         xtask/src/tidy/order.rs has its module later"],
+         xtask/src/tidy/order.rs does not have its module earlier"],
     );
     check(
         "fn f() { g(crate::Root) }",
         "",
         ORDER,
         &["crates/a/src/low.rs:1: imports from crates/a/src/lib.rs, but MODULE_ORDER in \
-         xtask/src/tidy/order.rs has its module later"],
+         xtask/src/tidy/order.rs does not have its module earlier"],
     );
     check("#[cfg(test)]\nmod tests { use crate::High; }", "", ORDER, &[]);
     check(
@@ -128,6 +128,33 @@ fn modules_import_from_earlier_ones_only() {
         &[],
         &["xtask/src/tidy/order.rs:1: `a` has no row in MODULE_ORDER; this one has the fewest \
          imports from later modules: [\"low\", \"high\"]"],
+    );
+}
+
+#[test]
+fn modules_that_a_row_does_not_name_import_from_those_before_them() {
+    const ORDER: &[order::ModuleOrder] =
+        &[order::ModuleOrder { crate_name: "a", modules: &["low", order::OTHER_MODULES, "high"] }];
+    let check = |one: &str, expect: &[&str]| {
+        let files = [
+            ("crates/a/src/lib.rs", "mod high;\nmod low;\nmod one;\nmod two;"),
+            ("crates/a/src/low.rs", "pub struct Low;"),
+            ("crates/a/src/one.rs", one),
+            ("crates/a/src/two.rs", "use crate::low::Low;\npub struct Two;"),
+            ("crates/a/src/high.rs", "use crate::{one, two};\npub struct High;"),
+        ];
+        check_lines(&order::check(&production(&files), ORDER), expect);
+    };
+    check("use crate::low::Low;", &[]);
+    check(
+        "use crate::two::Two;",
+        &["crates/a/src/one.rs:1: imports from crates/a/src/two.rs, but MODULE_ORDER in \
+         xtask/src/tidy/order.rs does not have its module earlier"],
+    );
+    check(
+        "use crate::high::High;",
+        &["crates/a/src/one.rs:1: imports from crates/a/src/high.rs, but MODULE_ORDER in \
+         xtask/src/tidy/order.rs does not have its module earlier"],
     );
 }
 
