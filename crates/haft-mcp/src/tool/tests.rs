@@ -41,7 +41,7 @@ fn a_tool_has_everything_that_a_client_shows() {
             "properties": {
               "sku": {
                 "type": "string",
-                "description": "What to order."
+                "description": "The item to order."
               }
             },
             "required": [

@@ -150,6 +150,8 @@ fn what_was_asked_is_told_without_heads() {
     let server =
         ScriptedServer::start(ModelScript::from_replies([ScriptedReply::new().text("x")])).unwrap();
     ask(&server);
+    // A client reads the last byte before the server notes that it was sent.
+    server.wait_for_ends(1);
     let requests = answer(send(server.address(), "GET", "/requests", ""));
     let (_, body) = requests.split_once("\r\n\r\n").unwrap();
     expect![[r#"[{"wire":"openai","path":"/v1/chat/completions","body":{"model":"m","stream":true,"messages":[{"role":"user","content":"hi"}]},"reply":0,"ended":"sent"}]"#]].assert_eq(body);

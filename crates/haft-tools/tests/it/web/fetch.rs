@@ -149,7 +149,7 @@ async fn text_is_answered_as_it_is_and_the_rest_needs_an_extractor() {
 
             deflated
             == /page
-            UNAVAILABLE: http://127.0.0.1:[port]/page: text/html cannot be turned into text: this program was put together without an extractor (ToolOptions::extractor), so only text in UTF-8 can be fetched
+            UNAVAILABLE: http://127.0.0.1:[port]/page: text/html cannot be turned into text, because the program haft-reader is not installed. Fetch a page of plain text instead, or tell the user to install haft-reader beside haft.
             == /picture
             url: http://127.0.0.1:[port]/picture
 
