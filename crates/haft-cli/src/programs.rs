@@ -26,7 +26,7 @@ pub(crate) fn replace_with(program: &str, host: &AppHost) -> Result<CommandStatu
         io::ErrorKind::NotFound => CommandError::usage(format!(
             "this command needs the program {program}, which is not installed: there is no {path}"
         ))
-        .hint("install haft again with all of its programs: cargo install --path crates/haft-cli"),
+        .hint("install haft again with all of its programs: cargo install --locked --path crates/haft-cli"),
         _ => CommandError::failed(format!("{path} does not start: {err}")),
     })
 }
