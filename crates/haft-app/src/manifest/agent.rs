@@ -5,6 +5,8 @@ use haft_agent::AgentBounds;
 use haft_agent::limits::{CONTEXT_TOKENS_DEFAULT, STEPS_MAX_DEFAULT};
 use serde::Deserialize;
 
+use super::problem::{KeyProblem, out_of_bounds};
+
 /// Smallest `agent.context_tokens`.
 ///
 /// Limit (settings): the manifest is refused.
@@ -48,36 +50,19 @@ impl AgentSection {
     }
 
     /// Returns the keys whose values cannot be used, and what is wrong with them.
-    pub(super) fn problems(&self) -> Vec<(&'static str, String)> {
-        let bounds = [
-            (
-                "context_tokens",
-                "tokens",
-                self.context_tokens,
-                CONTEXT_TOKENS_MIN,
-                CONTEXT_TOKENS_MAX,
-            ),
-            (
-                "output_tokens",
-                "tokens",
-                self.output_tokens.map(u64::from),
-                1,
-                OUTPUT_TOKENS_MAX.into(),
-            ),
-            ("max_steps", "steps", self.max_steps.map(u64::from), 1, TURN_STEPS_MAX.into()),
+    pub(super) fn problems(&self) -> Vec<KeyProblem> {
+        let context = CONTEXT_TOKENS_MIN..=CONTEXT_TOKENS_MAX;
+        let (output, steps) = (self.output_tokens.map(u64::from), self.max_steps.map(u64::from));
+        let is_empty = self.name.as_ref().is_some_and(|name| name.trim().is_empty());
+        let problems = [
+            out_of_bounds("context_tokens", self.context_tokens, context, "tokens"),
+            out_of_bounds("output_tokens", output, 1..=OUTPUT_TOKENS_MAX.into(), "tokens"),
+            out_of_bounds("max_steps", steps, 1..=TURN_STEPS_MAX.into(), "steps"),
+            is_empty.then(|| {
+                ("default", "default: expected the name of an agent, found none".to_owned())
+            }),
         ];
-        let mut problems: Vec<_> = bounds
-            .into_iter()
-            .filter_map(|(key, unit, number, least, most)| {
-                let found = number.filter(|number| !(least..=most).contains(number))?;
-                Some((key, format!("{key}: expected {least} to {most} {unit}, found {found}")))
-            })
-            .collect();
-        if self.name.as_ref().is_some_and(|name| name.trim().is_empty()) {
-            problems
-                .push(("default", "default: expected the name of an agent, found none".to_owned()));
-        }
-        problems
+        problems.into_iter().flatten().collect()
     }
 }
 

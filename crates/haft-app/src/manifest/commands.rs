@@ -56,7 +56,24 @@ pub(super) fn nothing() -> Value {
 impl CommandEntry {
     /// Returns the tool that the entry declares.
     pub fn tool(&self) -> Result<Tool, Vec<CommandToolProblem>> {
-        command_tool(self.spec())
+        let requires = self.requires.clone().map(|CommandRequires { fs, net }| RequirementSet {
+            fs,
+            net,
+            ..RequirementSet::default()
+        });
+        command_tool(CommandToolSpec {
+            id: self.id.clone(),
+            description: self.description.clone(),
+            parameters: self.parameters.clone(),
+            argv: self.argv.clone(),
+            allow_dash: self.allow_dash.clone(),
+            cwd: self.cwd.clone(),
+            timeout_ms: self.timeout_ms,
+            effect: self.effect.unwrap_or(Effect::Once),
+            dangerous: self.dangerous.unwrap_or(true),
+            requires,
+            kind: self.kind.unwrap_or(ToolKind::Execute),
+        })
     }
 
     /// Returns the keys whose values cannot be used, the place in the list where the key is one, and what is wrong.
@@ -100,26 +117,5 @@ impl CommandEntry {
             words.push(format!("requires = {}", json!({ "fs": fs, "net": net })));
         }
         format!("commands = [{{ {} }}]", words.join(", "))
-    }
-
-    fn spec(&self) -> CommandToolSpec {
-        let requires = self.requires.clone().map(|CommandRequires { fs, net }| RequirementSet {
-            fs,
-            net,
-            ..RequirementSet::default()
-        });
-        CommandToolSpec {
-            id: self.id.clone(),
-            description: self.description.clone(),
-            parameters: self.parameters.clone(),
-            argv: self.argv.clone(),
-            allow_dash: self.allow_dash.clone(),
-            cwd: self.cwd.clone(),
-            timeout_ms: self.timeout_ms,
-            effect: self.effect.unwrap_or(Effect::Once),
-            dangerous: self.dangerous.unwrap_or(true),
-            requires,
-            kind: self.kind.unwrap_or(ToolKind::Execute),
-        }
     }
 }

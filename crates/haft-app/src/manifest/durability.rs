@@ -4,6 +4,7 @@
 use haft::RepeatPolicy;
 use serde::Deserialize;
 
+use super::problem::{KeyProblem, out_of_bounds};
 use crate::journal_location::JournalLocation;
 
 /// Largest `durability.keep_days`.
@@ -46,23 +47,22 @@ impl From<RepeatSetting> for RepeatPolicy {
 
 impl DurabilitySection {
     /// Returns the keys whose values cannot be used, and what is wrong with them.
-    pub(super) fn problems(&self) -> Vec<(&'static str, String)> {
-        let mut problems = Vec::new();
-        if self.journal.as_deref().is_some_and(str::is_empty) {
-            let message = "journal: expected a file or a URL, found an empty text";
-            problems.push(("journal", message.to_owned()));
-        }
-        if let Some(problem) = self.journal.as_deref().and_then(JournalLocation::problem_of) {
-            problems.push(("journal", format!("journal: {problem}")));
-        }
-        if self.keep_bytes == Some(0) {
-            let message = "keep_bytes: expected at least 1 byte, found 0, which would keep nothing";
-            problems.push(("keep_bytes", message.to_owned()));
-        }
-        if let Some(days) = self.keep_days.filter(|days| *days == 0 || *days > KEEP_DAYS_MAX) {
-            let message = format!("keep_days: expected 1 to {KEEP_DAYS_MAX} days, found {days}");
-            problems.push(("keep_days", message));
-        }
-        problems
+    pub(super) fn problems(&self) -> Vec<KeyProblem> {
+        let journal = self.journal.as_deref();
+        let problems = [
+            journal.filter(|name| name.is_empty()).map(|_| {
+                ("journal", "journal: expected a file or a URL, found an empty text".to_owned())
+            }),
+            journal
+                .and_then(JournalLocation::problem_of)
+                .map(|problem| ("journal", format!("journal: {problem}"))),
+            self.keep_bytes.filter(|bytes| *bytes == 0).map(|_| {
+                let message =
+                    "keep_bytes: expected at least 1 byte, found 0, which would keep nothing";
+                ("keep_bytes", message.to_owned())
+            }),
+            out_of_bounds("keep_days", self.keep_days, 1..=KEEP_DAYS_MAX, "days"),
+        ];
+        problems.into_iter().flatten().collect()
     }
 }

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::mcp::CommandWords;
+use super::problem::KeyProblem;
 
 /// Languages.
 ///
@@ -57,7 +58,7 @@ impl LanguageEntry {
 
     /// Returns the keys whose values cannot be used, and what is wrong with them; `is_known` says whether the language is
     /// one that needs nothing said.
-    pub(super) fn problems(&self, is_known: bool) -> Vec<(&'static str, String)> {
+    pub(super) fn problems(&self, is_known: bool) -> Vec<KeyProblem> {
         let mut problems = Vec::new();
         if self.command.0.first().is_some_and(String::is_empty) {
             problems

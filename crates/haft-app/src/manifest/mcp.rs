@@ -10,6 +10,7 @@ use haft_contract::{RequirementSet, ToolId};
 use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
+use super::problem::{KeyProblem, out_of_bounds};
 use crate::permission_names;
 
 /// MCP servers.
@@ -131,13 +132,10 @@ impl ServerEntry {
     }
 
     /// Returns the keys whose values cannot be used, and what is wrong with them.
-    pub(super) fn problems(&self) -> Vec<(&'static str, String)> {
+    pub(super) fn problems(&self) -> Vec<KeyProblem> {
         let mut problems = self.problems_of_kind();
-        if let Some(timeout) = self.timeout_ms.filter(|ms| !(1..=TIMEOUT_MS_MAX).contains(ms)) {
-            let message =
-                format!("timeout_ms: expected 1 to {TIMEOUT_MS_MAX} milliseconds, found {timeout}");
-            problems.push(("timeout_ms", message));
-        }
+        let time = 1..=TIMEOUT_MS_MAX;
+        problems.extend(out_of_bounds("timeout_ms", self.timeout_ms, time, "milliseconds"));
         let has_more = !self.requires.shell.is_empty() || !self.requires.capabilities.is_empty();
         if has_more {
             let message = "requires: a server is granted files and hosts only (fs.read, fs.write, net.hosts): what it \
@@ -165,7 +163,7 @@ impl ServerEntry {
         problems
     }
 
-    fn problems_of_kind(&self) -> Vec<(&'static str, String)> {
+    fn problems_of_kind(&self) -> Vec<KeyProblem> {
         let mut problems = Vec::new();
         let is_empty = |words: &CommandWords| words.0.first().is_some_and(String::is_empty);
         match (&self.url, self.command.0.is_empty()) {

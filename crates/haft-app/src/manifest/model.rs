@@ -6,6 +6,8 @@ use std::time::Duration;
 use haft_model::ModelAnswerBounds;
 use serde::Deserialize;
 
+use super::problem::{KeyProblem, out_of_bounds};
+
 /// Largest `model.timeout_ms` and `model.idle_ms`.
 ///
 /// Limit (settings): the manifest is refused.
@@ -46,37 +48,33 @@ impl ModelSection {
     }
 
     /// Returns the keys whose values cannot be used, and what is wrong with them.
-    pub(super) fn problems(&self) -> Vec<(&'static str, String)> {
+    pub(super) fn problems(&self) -> Vec<KeyProblem> {
         let times = [("timeout_ms", self.timeout_ms), ("idle_ms", self.idle_ms)].into_iter();
-        let wrong = times.filter_map(|(key, ms)| {
-            let found = ms.filter(|ms| *ms == 0 || *ms > MODEL_MS_MAX)?;
-            let message =
-                format!("{key}: expected 1 to {MODEL_MS_MAX} milliseconds, found {found}");
-            Some((key, message))
-        });
-        wrong.chain(self.problems_of_place()).collect()
-    }
-
-    fn problems_of_place(&self) -> Vec<(&'static str, String)> {
+        let mut problems: Vec<KeyProblem> = times
+            .filter_map(|(key, ms)| out_of_bounds(key, ms, 1..=MODEL_MS_MAX, "milliseconds"))
+            .collect();
         let Some(settings) = self.settings() else {
             let set = [("base_url", &self.base_url), ("key_variable", &self.key_variable)];
             let lonely = set.into_iter().filter(|(_, value)| value.is_some());
-            let problem = |(key, _)| {
+            problems.extend(lonely.map(|(key, _)| {
                 let message = format!(
                     "{key}: belongs to a model, and there is no name: expected name = \"provider/name\", too"
                 );
                 (key, message)
-            };
-            return lonely.map(problem).collect();
+            }));
+            return problems;
         };
         let of_name =
             haft_model::ModelSettings { model: settings.model.clone(), ..Default::default() };
-        if let Err(err) = of_name.check() {
-            return vec![("name", format!("name: {err}"))];
-        }
         let of_place = haft_model::ModelSettings { key_variable: None, ..settings.clone() };
-        let of_key = || settings.check().err().map(|err| ("key_variable", err));
-        let wrong = of_place.check().err().map(|err| ("base_url", err)).or_else(of_key);
-        wrong.map(|(key, err)| (key, err.to_string())).into_iter().collect()
+        // A wrong part makes all that come after it look wrong, so only the first problem counts.
+        if let Err(err) = of_name.check() {
+            problems.push(("name", format!("name: {err}")));
+        } else if let Err(err) = of_place.check() {
+            problems.push(("base_url", err.to_string()));
+        } else if let Err(err) = settings.check() {
+            problems.push(("key_variable", err.to_string()));
+        }
+        problems
     }
 }

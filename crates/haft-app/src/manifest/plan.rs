@@ -9,6 +9,8 @@ use haft_plan::drive::PlanToolBounds;
 use haft_plan::drive::limits::PARALLEL_MAX;
 use serde::Deserialize;
 
+use super::problem::KeyProblem;
+
 /// The values of the table. Every key is optional; a missing key has its default.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -45,7 +47,7 @@ impl PlanSection {
     }
 
     /// Returns the keys whose values cannot be used, and what is wrong with them.
-    pub(super) fn problems(&self) -> Vec<(&'static str, String)> {
+    pub(super) fn problems(&self) -> Vec<KeyProblem> {
         let mut problems = Vec::new();
         if let Some(number) =
             self.parallel.filter(|number| !(1..=PARALLEL_MAX.get()).contains(number))

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use haft_python::limits::WORKERS_MAX;
 
+use super::problem::{KeyProblem, out_of_bounds};
 use super::{SANDBOX_MEMORY_BYTES_MAX, SANDBOX_MEMORY_BYTES_MIN};
 
 /// Directories of Python tools.
@@ -71,7 +72,7 @@ impl PythonEntry {
     }
 
     /// Returns the keys whose values cannot be used, and what is wrong with them.
-    pub(super) fn problems(&self) -> Vec<(&'static str, String)> {
+    pub(super) fn problems(&self) -> Vec<KeyProblem> {
         let paths = [
             ("dir", Some(&self.dir), "a directory"),
             ("interpreter", self.interpreter.as_ref(), "a Python or a virtual environment"),
@@ -83,17 +84,13 @@ impl PythonEntry {
         });
         // The bounds are far below what the narrower type holds.
         let workers = self.workers.map(|workers| u64::try_from(workers).unwrap_or(u64::MAX));
-        let memory = (SANDBOX_MEMORY_BYTES_MIN, SANDBOX_MEMORY_BYTES_MAX);
-        let bounds = [
-            ("workers", workers, 1, WORKERS_MAX as u64, "processes"),
-            ("idle_ms", self.idle_ms, 1, PYTHON_IDLE_MS_MAX, "milliseconds"),
-            ("memory_bytes", self.memory_bytes, memory.0, memory.1, "bytes"),
+        let memory = SANDBOX_MEMORY_BYTES_MIN..=SANDBOX_MEMORY_BYTES_MAX;
+        let outside = [
+            out_of_bounds("workers", workers, 1..=WORKERS_MAX as u64, "processes"),
+            out_of_bounds("idle_ms", self.idle_ms, 1..=PYTHON_IDLE_MS_MAX, "milliseconds"),
+            out_of_bounds("memory_bytes", self.memory_bytes, memory, "bytes"),
         ];
-        let outside = bounds.into_iter().filter_map(|(key, value, least, most, unit)| {
-            let value = value.filter(|value| *value < least || *value > most)?;
-            Some((key, format!("{key}: expected {least} to {most} {unit}, found {value}")))
-        });
-        empty.chain(outside).collect()
+        empty.chain(outside.into_iter().flatten()).collect()
     }
 
     /// Returns the entry with paths found from `directory`. An interpreter that is a bare name is looked up in PATH.

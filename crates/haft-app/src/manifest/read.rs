@@ -4,6 +4,7 @@
 mod commands;
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::PathBuf;
 
 use haft::near_matches;
@@ -15,7 +16,7 @@ use serde::de::{DeserializeOwned, IntoDeserializer};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::problem::ManifestProblem;
+use super::problem::{KeyProblem, ManifestProblem};
 use super::{
     AgentSection, DurabilitySection, LSP_LANGUAGES_MAX, LanguageEntry, MCP_SERVERS_MAX, Manifest,
     ManifestLimits, ModelSection, PYTHON_DIRECTORIES_MAX, PlanSection, ProjectText, PythonEntry,
@@ -64,8 +65,8 @@ pub enum ExampleChecks {
 
 /// Returns what the text of a manifest says, or everything that is wrong with it.
 pub(super) fn read(text: &str, examples: ExampleChecks) -> Result<Manifest, Vec<ManifestProblem>> {
-    let table = table(text)?;
-    ManifestReader::new(RuleScope::Manifest, examples).finish(|reader| reader.manifest(table))
+    let table = parse_document(text)?;
+    ManifestReader::read(RuleScope::Manifest, examples, |reader| reader.manifest(table))
 }
 
 /// Returns what the text of the rules for a project says, or everything that is wrong with it.
@@ -73,11 +74,11 @@ pub(super) fn read_project(
     text: &str,
     examples: ExampleChecks,
 ) -> Result<ProjectText, Vec<ManifestProblem>> {
-    let table = table(text)?;
-    ManifestReader::new(RuleScope::Project, examples).finish(|reader| reader.project(table))
+    let table = parse_document(text)?;
+    ManifestReader::read(RuleScope::Project, examples, |reader| reader.project(table))
 }
 
-fn table(text: &str) -> Result<DeTable<'_>, Vec<ManifestProblem>> {
+fn parse_document(text: &str) -> Result<DeTable<'_>, Vec<ManifestProblem>> {
     let (table, errors) = DeTable::parse_recoverable(text);
     if errors.is_empty() {
         return Ok(table.into_inner());
@@ -93,13 +94,14 @@ struct ManifestReader {
 }
 
 impl ManifestReader {
-    fn new(scope: RuleScope, examples: ExampleChecks) -> Self {
-        Self { problems: Vec::new(), scope, examples }
-    }
-
-    fn finish<T>(mut self, read: impl FnOnce(&mut Self) -> T) -> Result<T, Vec<ManifestProblem>> {
-        let value = read(&mut self);
-        if self.problems.is_empty() { Ok(value) } else { Err(self.problems) }
+    fn read<T>(
+        scope: RuleScope,
+        examples: ExampleChecks,
+        read: impl FnOnce(&mut Self) -> T,
+    ) -> Result<T, Vec<ManifestProblem>> {
+        let mut reader = Self { problems: Vec::new(), scope, examples };
+        let value = read(&mut reader);
+        if reader.problems.is_empty() { Ok(value) } else { Err(reader.problems) }
     }
 
     fn manifest(&mut self, table: DeTable<'_>) -> Manifest {
@@ -121,8 +123,25 @@ impl ManifestReader {
                     manifest.durability = self.section(&value, DurabilitySection::problems)
                 }
                 "limits" => manifest.limits = self.limits(value),
-                "lsp" => manifest.lsp = self.languages(value),
-                "mcp" => manifest.mcp = self.servers(value),
+                "lsp" => {
+                    let (span, known) = (value.span(), builtin_languages());
+                    let expected = "tables such as [lsp.NAME] for languages";
+                    manifest.lsp =
+                        self.named_tables(value, expected, language_name_problem, |name, entry| {
+                            let is_known = known.iter().any(|language| language.name == name);
+                            LanguageEntry::problems(entry, is_known)
+                        });
+                    self.bound(span, manifest.lsp.len(), LSP_LANGUAGES_MAX, "languages");
+                }
+                "mcp" => {
+                    let span = value.span();
+                    let expected = "tables such as [mcp.NAME] for MCP servers";
+                    manifest.mcp =
+                        self.named_tables(value, expected, server_name_problem, |_, entry| {
+                            ServerEntry::problems(entry)
+                        });
+                    self.bound(span, manifest.mcp.len(), MCP_SERVERS_MAX, "MCP servers");
+                }
                 "model" => manifest.model = self.section(&value, ModelSection::problems),
                 "network_guard" => manifest.network_guard = self.one(value),
                 "permissions" => manifest.permissions = self.permissions(value),
@@ -134,18 +153,14 @@ impl ManifestReader {
                 "requires" => manifest.requires = self.one(value).unwrap_or_default(),
                 "root" => manifest.root = self.path(value),
                 "roots" => {
-                    let roots = self.list(value);
-                    manifest.roots = roots.into_iter().filter_map(|root| self.path(root)).collect();
+                    let roots = self.list(value).into_iter();
+                    manifest.roots = roots.filter_map(|root| self.path(root)).collect();
                 }
                 "sandbox" => manifest.sandbox = self.section(&value, SandboxSection::problems),
                 "scope" => manifest.scope = self.section(&value, ScopeSection::problems),
                 "skills" => manifest.skills = self.section(&value, SkillsSection::problems),
                 "snapshots" => manifest.snapshots = self.snapshots(value),
-                "tools" => {
-                    let tools = self.list(value);
-                    manifest.tools =
-                        Some(tools.into_iter().filter_map(|id| self.one(id)).collect());
-                }
+                "tools" => manifest.tools = Some(self.items(value)),
                 "watchdogs" => manifest.watchdogs = self.watchdogs(value),
                 "web_search" => {
                     manifest.web_search = self.section(&value, WebSearchSection::problems)
@@ -179,40 +194,32 @@ impl ManifestReader {
         if limits.output_bytes.is_some_and(|bytes| bytes == 0 || bytes > OUTPUT_BYTES_MAX) {
             let message =
                 format!("output_bytes: expected 1 to {OUTPUT_BYTES_MAX} bytes (OUTPUT_BYTES_MAX)");
-            self.problems.push(ManifestProblem { span: output_span, message });
+            self.report(output_span, message);
         }
         if limits.timeout_ms.is_some_and(|timeout| timeout == 0 || timeout > TIMEOUT_MS_MAX) {
             let message =
                 format!("timeout_ms: expected 1 to {TIMEOUT_MS_MAX} milliseconds (TIMEOUT_MS_MAX)");
-            self.problems.push(ManifestProblem { span: timeout_span, message });
+            self.report(timeout_span, message);
         }
         limits
     }
 
     /// Reads a table, and reports which of its values cannot be used.
-    fn section<T>(
+    fn section<T: DeserializeOwned + Default>(
         &mut self,
         value: &TomlValue<'_>,
-        problems: impl FnOnce(&T) -> Vec<(&'static str, String)>,
-    ) -> T
-    where
-        T: DeserializeOwned + Default,
-    {
+        problems: impl FnOnce(&T) -> Vec<KeyProblem>,
+    ) -> T {
         let Some(section) = self.one::<T>(value.clone()) else { return T::default() };
-        let found = problems(&section).into_iter();
-        self.problems.extend(
-            found.map(|(key, message)| ManifestProblem { span: span_of(value, key), message }),
-        );
+        self.report_keys(value, problems(&section));
         section
     }
 
     fn snapshots(&mut self, value: TomlValue<'_>) -> SnapshotsSection {
         let section = self.section(&value, SnapshotsSection::problems);
-        let patterns = section.pattern_problems().into_iter().map(|(place, message)| {
-            let span = span_of_item(&value, "exclude", place);
-            ManifestProblem { span, message }
-        });
-        self.problems.extend(patterns);
+        for (place, message) in section.pattern_problems() {
+            self.report(span_of_item(&value, "exclude", place), message);
+        }
         section
     }
 
@@ -220,18 +227,9 @@ impl ManifestReader {
         let whole = value.span();
         let mut directories: Vec<PythonEntry> = Vec::new();
         for entry in self.list(value) {
-            let span = entry.span();
-            let table = match entry.clone().into_inner() {
-                DeValue::Table(table) => table,
-                other => {
-                    let message = format!("expected a table, found {}", kind_of(&other));
-                    self.problems.push(ManifestProblem { span, message });
-                    continue;
-                }
-            };
+            let Some(table) = self.table(entry.clone(), "a table") else { continue };
             if !table.contains_key("dir") {
-                let message = "missing field `dir`".to_owned();
-                self.problems.push(ManifestProblem { span, message });
+                self.report(entry.span(), "missing field `dir`");
             }
             let mut dir = None;
             // The directory that stands in for a missing one is not checked.
@@ -241,10 +239,7 @@ impl ManifestReader {
                     "dir" => dir = self.one(value),
                     "interpreter" => python.interpreter = self.one(value),
                     "package_root" => python.package_root = self.one(value),
-                    "readable" => {
-                        let places = self.list(value).into_iter();
-                        python.readable = places.filter_map(|place| self.one(place)).collect();
-                    }
+                    "readable" => python.readable = self.items(value),
                     "workers" => python.workers = self.one(value),
                     "idle_ms" => python.idle_ms = self.one(value),
                     "memory_bytes" => python.memory_bytes = self.one(value),
@@ -259,85 +254,37 @@ impl ManifestReader {
                 let message = format!("dir: {:?} is named by another entry already", python.dir);
                 problems.push(("dir", message));
             }
-            let found = problems.into_iter();
-            self.problems.extend(
-                found.map(|(key, message)| ManifestProblem { span: span_of(&entry, key), message }),
-            );
+            self.report_keys(&entry, problems);
             if has_dir {
                 directories.push(python);
             }
         }
-        if directories.len() > PYTHON_DIRECTORIES_MAX {
-            let message = format!(
-                "expected at most {PYTHON_DIRECTORIES_MAX} directories of Python tools, found {}",
-                directories.len()
-            );
-            self.problems.push(ManifestProblem { span: whole, message });
-        }
+        let what = "directories of Python tools";
+        self.bound(whole, directories.len(), PYTHON_DIRECTORIES_MAX, what);
         directories
     }
 
-    fn servers(&mut self, value: TomlValue<'_>) -> BTreeMap<String, ServerEntry> {
-        let whole = value.span();
-        let mut servers = BTreeMap::new();
-        let table = match value.into_inner() {
-            DeValue::Table(table) => table,
-            other => {
-                let message = format!(
-                    "expected tables such as [mcp.NAME] for MCP servers, found {}",
-                    kind_of(&other)
-                );
-                self.problems.push(ManifestProblem { span: whole, message });
-                return servers;
-            }
-        };
-        for (name, entry) in table {
+    /// Reads tables that have names, such as `[mcp.NAME]`, without those whose names cannot be used. `problems` gets the name
+    /// of each table.
+    fn named_tables<T: DeserializeOwned + Default>(
+        &mut self,
+        value: TomlValue<'_>,
+        expected: &str,
+        name_problem: fn(&str) -> Option<String>,
+        problems: impl Fn(&str, &T) -> Vec<KeyProblem>,
+    ) -> BTreeMap<String, T> {
+        let mut tables = BTreeMap::new();
+        for (name, entry) in self.table(value, expected).into_iter().flatten() {
             let span = name.span();
-            if let Some(message) = server_name_problem(name.get_ref()) {
-                self.problems.push(ManifestProblem { span, message });
+            let name = name.into_inner().into_owned();
+            if let Some(message) = name_problem(&name) {
+                self.report(span, message);
                 continue;
             }
-            let server = self.section(&entry, ServerEntry::problems);
-            servers.insert(name.into_inner().into_owned(), server);
+            let table = self.section(&entry, |table| problems(&name, table));
+            tables.insert(name, table);
         }
-        if servers.len() > MCP_SERVERS_MAX {
-            let message =
-                format!("expected at most {MCP_SERVERS_MAX} MCP servers, found {}", servers.len());
-            self.problems.push(ManifestProblem { span: whole, message });
-        }
-        servers
-    }
-
-    fn languages(&mut self, value: TomlValue<'_>) -> BTreeMap<String, LanguageEntry> {
-        let whole = value.span();
-        let mut languages = BTreeMap::new();
-        let table = match value.into_inner() {
-            DeValue::Table(table) => table,
-            other => {
-                let found = kind_of(&other);
-                let message =
-                    format!("expected tables such as [lsp.NAME] for languages, found {found}");
-                self.problems.push(ManifestProblem { span: whole, message });
-                return languages;
-            }
-        };
-        let known = builtin_languages();
-        for (name, entry) in table {
-            let span = name.span();
-            if let Some(message) = language_name_problem(name.get_ref()) {
-                self.problems.push(ManifestProblem { span, message });
-                continue;
-            }
-            let is_known = known.iter().any(|language| language.name == *name.get_ref());
-            let language = self.section(&entry, |entry: &LanguageEntry| entry.problems(is_known));
-            languages.insert(name.into_inner().into_owned(), language);
-        }
-        if languages.len() > LSP_LANGUAGES_MAX {
-            let found = languages.len();
-            let message = format!("expected at most {LSP_LANGUAGES_MAX} languages, found {found}");
-            self.problems.push(ManifestProblem { span: whole, message });
-        }
-        languages
+        tables
     }
 
     fn watchdogs(&mut self, value: TomlValue<'_>) -> Vec<WatchdogEntry> {
@@ -347,15 +294,11 @@ impl ManifestReader {
             let span = entry.span();
             let Some(watchdog) = self.one::<WatchdogEntry>(entry) else { continue };
             match watchdog.problem() {
-                Some(message) => self.problems.push(ManifestProblem { span, message }),
+                Some(message) => self.report(span, message),
                 None => watchdogs.push(watchdog),
             }
         }
-        if watchdogs.len() > WATCHDOGS_MAX {
-            let message =
-                format!("expected at most {WATCHDOGS_MAX} watchdogs, found {}", watchdogs.len());
-            self.problems.push(ManifestProblem { span: whole, message });
-        }
+        self.bound(whole, watchdogs.len(), WATCHDOGS_MAX, "watchdogs");
         watchdogs
     }
 
@@ -377,7 +320,7 @@ impl ManifestReader {
             );
             match compiled {
                 Ok(_) => rules.push(rule),
-                Err(err) => self.problems.push(ManifestProblem { span, message: err.to_string() }),
+                Err(err) => self.report(span, err.to_string()),
             }
         }
         rules
@@ -387,8 +330,7 @@ impl ManifestReader {
         let span = value.span();
         let path: PathBuf = self.one(value)?;
         if path.as_os_str().is_empty() {
-            let message = "expected a directory, found an empty text".to_owned();
-            self.problems.push(ManifestProblem { span, message });
+            self.report(span, "expected a directory, found an empty text");
             return None;
         }
         Some(path)
@@ -400,12 +342,7 @@ impl ManifestReader {
     ) -> Option<T> {
         let span = value.span();
         let text: String = self.one(value)?;
-        let parsed = text.parse();
-        parsed
-            .map_err(|err: T::Err| {
-                self.problems.push(ManifestProblem { span, message: err.to_string() })
-            })
-            .ok()
+        text.parse().map_err(|err: T::Err| self.report(span, err.to_string())).ok()
     }
 
     fn list<'t>(&mut self, value: TomlValue<'t>) -> Vec<TomlValue<'t>> {
@@ -413,9 +350,24 @@ impl ManifestReader {
         match value.into_inner() {
             DeValue::Array(items) => items.into_iter().collect(),
             other => {
-                let message = format!("expected a list, found {}", kind_of(&other));
-                self.problems.push(ManifestProblem { span, message });
+                self.report(span, format!("expected a list, found {}", kind_of(&other)));
                 Vec::new()
+            }
+        }
+    }
+
+    /// Reads the items of a list, without those that cannot be used.
+    fn items<T: DeserializeOwned>(&mut self, value: TomlValue<'_>) -> Vec<T> {
+        self.list(value).into_iter().filter_map(|item| self.one(item)).collect()
+    }
+
+    fn table<'t>(&mut self, value: TomlValue<'t>, expected: &str) -> Option<DeTable<'t>> {
+        let span = value.span();
+        match value.into_inner() {
+            DeValue::Table(table) => Some(table),
+            other => {
+                self.report(span, format!("expected {expected}, found {}", kind_of(&other)));
+                None
             }
         }
     }
@@ -424,6 +376,25 @@ impl ManifestReader {
         let span = value.span();
         let read = T::deserialize(value.into_deserializer());
         read.map_err(|err| self.problems.push(problem_of(&err, span))).ok()
+    }
+
+    /// Reports a mistake in the bytes at `span`.
+    fn report(&mut self, span: Range<usize>, message: impl Into<String>) {
+        self.problems.push(ManifestProblem { span, message: message.into() });
+    }
+
+    /// Reports problems of the keys of a table, each where the key has its value.
+    fn report_keys(&mut self, table: &TomlValue<'_>, problems: Vec<KeyProblem>) {
+        for (key, message) in problems {
+            self.report(span_of(table, key), message);
+        }
+    }
+
+    /// Reports a list or a table that has more than `most` entries. `what` names them in the plural.
+    fn bound(&mut self, span: Range<usize>, found: usize, most: usize, what: &str) {
+        if found > most {
+            self.report(span, format!("expected at most {most} {what}, found {found}"));
+        }
     }
 
     /// Reports every unknown key beneath a value; returns whether there is none.
@@ -445,67 +416,57 @@ impl ManifestReader {
     }
 
     /// Reports a key that its section does not have. Places that are no section are left to their own types.
-    fn knows(&mut self, section: &str, key: &str, span: std::ops::Range<usize>) -> bool {
-        let section = section_of(section);
+    fn knows(&mut self, section: &str, key: &str, span: Range<usize>) -> bool {
+        let section = if section.starts_with("plan.tools.") {
+            PLAN_TOOL
+        } else if let Some(name) = section.strip_prefix("lsp.") {
+            // haft does not know the keys below: the language server reads them.
+            if name.contains('.') { section } else { LSP_LANGUAGE }
+        } else {
+            match section.strip_prefix("mcp.").map(|rest| rest.split_once('.')) {
+                Some(None) => MCP_SERVER,
+                Some(Some((_, "oauth"))) => MCP_CLIENT,
+                Some(Some((_, inner))) => inner,
+                None => section,
+            }
+        };
         let keys = if section == PROJECT { PROJECT_KEYS.to_vec() } else { keys_of(section) };
         if keys.is_empty() || keys.contains(&key) {
             return true;
         }
-        if let Some((_, message)) = FLAGS_ONLY.iter().find(|(name, _)| *name == key) {
-            self.problems.push(ManifestProblem { span, message: (*message).to_owned() });
-            return false;
-        }
-        if matches!(section, "model" | SEARCH_PROVIDERS) && KEYS_OF_MODELS.contains(&key) {
+        let message = if let Some((_, message)) = FLAGS_ONLY.iter().find(|(name, _)| *name == key) {
+            (*message).to_owned()
+        } else if matches!(section, "model" | SEARCH_PROVIDERS) && KEYS_OF_MODELS.contains(&key) {
             let usual = if section == "model" { "OPENAI_API_KEY" } else { "BRAVE_API_KEY" };
-            let message = format!(
+            format!(
                 "a key cannot be set in a manifest, which travels with the workspace: put it into the \
                  provider's environment variable, such as {usual}, or into one that key_variable names"
-            );
-            self.problems.push(ManifestProblem { span, message });
-            return false;
-        }
-        let advice = match near_matches(key, keys.iter().copied()).first() {
-            Some(known) => format!("did you mean {known:?}?"),
-            None => format!("expected one of {}", keys.join(", ")),
+            )
+        } else if let Some(known) = near_matches(key, keys.iter().copied()).first() {
+            format!("unknown key {key:?}: did you mean {known:?}?")
+        } else {
+            format!("unknown key {key:?}: expected one of {}", keys.join(", "))
         };
-        self.problems
-            .push(ManifestProblem { span, message: format!("unknown key {key:?}: {advice}") });
+        self.report(span, message);
         false
     }
 }
 
-/// Returns the name under which the keys of a section are listed.
-fn section_of(section: &str) -> &str {
-    if section.starts_with("plan.tools.") {
-        return PLAN_TOOL;
-    }
-    if let Some(name) = section.strip_prefix("lsp.") {
-        // haft does not know the keys below: the language server reads them.
-        return if name.contains('.') { section } else { LSP_LANGUAGE };
-    }
-    match section.strip_prefix("mcp.").map(|rest| rest.split_once('.')) {
-        Some(None) => MCP_SERVER,
-        Some(Some((_, "oauth"))) => MCP_CLIENT,
-        Some(Some((_, inner))) => inner,
-        None => section,
-    }
-}
-
 /// Returns where the value of a key of a table is, or where the table is.
-fn span_of(table: &TomlValue<'_>, key: &str) -> std::ops::Range<usize> {
+fn span_of(table: &TomlValue<'_>, key: &str) -> Range<usize> {
     let found = table.get_ref().as_table().and_then(|table| table.get(key));
     found.map_or(table.span(), Spanned::span)
 }
 
 /// Returns where an item of the list is that a key of a table has, or where the list is.
-fn span_of_item(table: &TomlValue<'_>, key: &str, place: usize) -> std::ops::Range<usize> {
+fn span_of_item(table: &TomlValue<'_>, key: &str, place: usize) -> Range<usize> {
     let list = table.get_ref().as_table().and_then(|table| table.get(key));
     let item = list.and_then(|list| list.get_ref().as_array()?.get(place));
     item.map_or_else(|| span_of(table, key), Spanned::span)
 }
 
 /// Returns a problem that the reader of TOML reports. `whole` is its place if the reader names none.
-fn problem_of(err: &toml::de::Error, whole: std::ops::Range<usize>) -> ManifestProblem {
+fn problem_of(err: &toml::de::Error, whole: Range<usize>) -> ManifestProblem {
     let span = err.span().unwrap_or(whole);
     let message = err.message();
     let Some((found, expected)) = message.split_once(", expected ") else {

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use haft_sandbox::{ProtectedPaths, ResourceLimits};
 use serde::Deserialize;
 
+use super::problem::{KeyProblem, out_of_bounds};
+
 /// Smallest `sandbox.memory_bytes`.
 ///
 /// Limit (settings): the manifest is refused.
@@ -74,53 +76,6 @@ pub struct SandboxSection {
     pub unprotect: Vec<String>,
 }
 
-/// A bound that the table sets, and what it may be.
-struct ResourceBounds {
-    key: &'static str,
-    minimum: u64,
-    maximum: u64,
-    unit: &'static str,
-    of: fn(&SandboxSection) -> Option<u64>,
-}
-
-const BOUNDS: &[ResourceBounds] = &[
-    ResourceBounds {
-        key: "memory_bytes",
-        minimum: SANDBOX_MEMORY_BYTES_MIN,
-        maximum: SANDBOX_MEMORY_BYTES_MAX,
-        unit: "bytes",
-        of: |section| section.memory_bytes,
-    },
-    ResourceBounds {
-        key: "processes",
-        minimum: SANDBOX_PROCESSES_MIN,
-        maximum: SANDBOX_PROCESSES_MAX,
-        unit: "processes",
-        of: |section| section.processes,
-    },
-    ResourceBounds {
-        key: "temp_bytes",
-        minimum: SANDBOX_TEMP_BYTES_MIN,
-        maximum: SANDBOX_TEMP_BYTES_MAX,
-        unit: "bytes",
-        of: |section| section.temp_bytes,
-    },
-    ResourceBounds {
-        key: "file_bytes",
-        minimum: SANDBOX_FILE_BYTES_MIN,
-        maximum: SANDBOX_FILE_BYTES_MAX,
-        unit: "bytes",
-        of: |section| section.file_bytes,
-    },
-    ResourceBounds {
-        key: "open_files",
-        minimum: SANDBOX_OPEN_FILES_MIN,
-        maximum: SANDBOX_OPEN_FILES_MAX,
-        unit: "files",
-        of: |section| section.open_files,
-    },
-];
-
 impl SandboxSection {
     /// Returns the bounds that hold with this table.
     pub fn resources(&self) -> ResourceLimits {
@@ -146,7 +101,7 @@ impl SandboxSection {
     }
 
     /// Returns the keys whose values cannot be used, and what is wrong with them.
-    pub(super) fn problems(&self) -> Vec<(&'static str, String)> {
+    pub(super) fn problems(&self) -> Vec<KeyProblem> {
         let protect = self.protect.iter().filter_map(|pattern| {
             let err = ProtectedPaths::empty().with_patterns([pattern]).err()?;
             Some(("protect", format!("protect: {err}")))
@@ -156,12 +111,19 @@ impl SandboxSection {
             let err = ProtectedPaths::builtin().without_patterns([pattern]).err()?;
             Some(("unprotect", format!("unprotect: {err}")))
         });
-        let outside = BOUNDS.iter().filter_map(|bound| {
-            let ResourceBounds { key, minimum, maximum, unit, of } = bound;
-            let value = of(self).filter(|value| value < minimum || value > maximum)?;
-            Some((*key, format!("{key}: expected {minimum} to {maximum} {unit}, found {value}")))
-        });
-        outside.chain(protect).chain(unprotect).collect()
+        let memory = SANDBOX_MEMORY_BYTES_MIN..=SANDBOX_MEMORY_BYTES_MAX;
+        let processes = SANDBOX_PROCESSES_MIN..=SANDBOX_PROCESSES_MAX;
+        let temporary = SANDBOX_TEMP_BYTES_MIN..=SANDBOX_TEMP_BYTES_MAX;
+        let file = SANDBOX_FILE_BYTES_MIN..=SANDBOX_FILE_BYTES_MAX;
+        let open_files = SANDBOX_OPEN_FILES_MIN..=SANDBOX_OPEN_FILES_MAX;
+        let outside = [
+            out_of_bounds("memory_bytes", self.memory_bytes, memory, "bytes"),
+            out_of_bounds("processes", self.processes, processes, "processes"),
+            out_of_bounds("temp_bytes", self.temp_bytes, temporary, "bytes"),
+            out_of_bounds("file_bytes", self.file_bytes, file, "bytes"),
+            out_of_bounds("open_files", self.open_files, open_files, "files"),
+        ];
+        outside.into_iter().flatten().chain(protect).chain(unprotect).collect()
     }
 }
 

@@ -4,6 +4,8 @@
 use haft_contract::{AttemptAddress, RunId};
 use serde::Deserialize;
 
+use super::problem::KeyProblem;
+
 /// The values of the table. Every key is optional; a missing key has its default.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -20,7 +22,7 @@ pub struct ScopeSection {
 
 impl ScopeSection {
     /// Returns the keys whose values cannot be used, and what is wrong with them.
-    pub(super) fn problems(&self) -> Vec<(&'static str, String)> {
+    pub(super) fn problems(&self) -> Vec<KeyProblem> {
         let mut problems = Vec::new();
         if let Some(Err(err)) = self.run.as_deref().map(RunId::parse) {
             problems.push(("run", err.to_string()));

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 
+use super::problem::KeyProblem;
+
 /// Entries of `skills.paths`.
 ///
 /// Limit (settings): the manifest is refused.
@@ -20,7 +22,7 @@ pub struct SkillsSection {
 
 impl SkillsSection {
     /// Returns the keys whose values cannot be used, and what is wrong with them.
-    pub(super) fn problems(&self) -> Vec<(&'static str, String)> {
+    pub(super) fn problems(&self) -> Vec<KeyProblem> {
         let count = self.paths.len();
         let empty = self.paths.iter().any(|path| path.as_os_str().is_empty());
         let empty = empty.then(|| "paths: expected directories, found an empty text".to_owned());

@@ -4,6 +4,8 @@
 use haft_snapshot::RecordOptions;
 use serde::Deserialize;
 
+use super::problem::{KeyProblem, out_of_bounds};
+
 /// Largest `snapshots.file_bytes`.
 ///
 /// Limit (settings): the manifest is refused.
@@ -46,19 +48,17 @@ impl SnapshotsSection {
     }
 
     /// Returns the keys whose values cannot be used, and what is wrong with them.
-    pub(super) fn problems(&self) -> Vec<(&'static str, String)> {
+    pub(super) fn problems(&self) -> Vec<KeyProblem> {
         // Without any file there would be nothing to bring back; for that there is `enabled`. None that is ignored may be.
-        let bounds = [
-            ("file_bytes", self.file_bytes, 1, SNAPSHOT_FILE_BYTES_MAX),
-            ("files", self.files, 1, SNAPSHOT_FILES_MAX),
-            ("ignored_bytes", self.ignored_bytes, 0, SNAPSHOT_IGNORED_BYTES_MAX),
-            ("ignored_files", self.ignored_files, 0, SNAPSHOT_FILES_MAX),
+        let (files, ignored_files) = (1..=SNAPSHOT_FILES_MAX, 0..=SNAPSHOT_FILES_MAX);
+        let (bytes, ignored_bytes) = (1..=SNAPSHOT_FILE_BYTES_MAX, 0..=SNAPSHOT_IGNORED_BYTES_MAX);
+        let problems = [
+            out_of_bounds("file_bytes", self.file_bytes, bytes, "bytes"),
+            out_of_bounds("files", self.files, files, "files"),
+            out_of_bounds("ignored_bytes", self.ignored_bytes, ignored_bytes, "bytes"),
+            out_of_bounds("ignored_files", self.ignored_files, ignored_files, "files"),
         ];
-        let outside = bounds.into_iter().filter_map(|(key, value, least, most)| {
-            let value = value.filter(|value| *value < least || *value > most)?;
-            Some((key, format!("{key}: expected {least} to {most}, found {value}")))
-        });
-        outside.collect()
+        problems.into_iter().flatten().collect()
     }
 
     /// Returns the patterns that cannot be used, by their places in the list, and what is wrong with them.

@@ -796,12 +796,12 @@ fn snapshots_have_bounds_and_patterns() {
         &expect![[r##"
             manifest haft.toml has 5 problems
 
-            haft.toml:2:9: files: expected 1 to 10000000, found 0
+            haft.toml:2:9: files: expected 1 to 10000000 files, found 0
               |
             2 | files = 0
               |         ^
 
-            haft.toml:3:14: file_bytes: expected 1 to 1073741824, found 0
+            haft.toml:3:14: file_bytes: expected 1 to 1073741824 bytes, found 0
               |
             3 | file_bytes = 0
               |              ^

@@ -5,6 +5,8 @@ use std::path::Path;
 
 use serde::Deserialize;
 
+use super::problem::out_of_bounds;
+
 /// Default timeout of a watchdog, in milliseconds.
 ///
 /// Limit (settings): the watchdog has failed and the call is denied.
@@ -40,13 +42,9 @@ impl WatchdogEntry {
                 "program: expected words without NUL, which no argument can hold".to_owned(),
             );
         }
-        if self.timeout_ms == 0 || self.timeout_ms > WATCHDOG_TIMEOUT_MS_MAX {
-            return Some(format!(
-                "timeout_ms: expected 1 to {WATCHDOG_TIMEOUT_MS_MAX} milliseconds, found {}",
-                self.timeout_ms
-            ));
-        }
-        None
+        let bounds = 1..=WATCHDOG_TIMEOUT_MS_MAX;
+        out_of_bounds("timeout_ms", Some(self.timeout_ms), bounds, "milliseconds")
+            .map(|(_, message)| message)
     }
 
     /// Returns the entry with a program that is named by a path found from `directory`. A bare name is looked up in

@@ -5,6 +5,8 @@ use haft_contract::limits::TIMEOUT_MS_MAX;
 use haft_tools::{SEARCH_MS_DEFAULT, SEARCHES_DEFAULT, SearchProvider, SearchProviderKind};
 use serde::Deserialize;
 
+use super::problem::{KeyProblem, out_of_bounds};
+
 /// Providers of searches.
 ///
 /// Limit (settings): the manifest is refused.
@@ -40,20 +42,11 @@ pub struct ProviderEntry {
 
 impl WebSearchSection {
     /// Returns the keys whose values cannot be used, and what is wrong with them.
-    pub(super) fn problems(&self) -> Vec<(&'static str, String)> {
-        let calls =
-            self.calls_max.filter(|calls| *calls == 0 || *calls > SEARCHES_MAX).map(|calls| {
-                let message =
-                    format!("calls_max: expected 1 to {SEARCHES_MAX} searches, found {calls}");
-                ("calls_max", message)
-            });
-        let time =
-            self.timeout_ms.filter(|time| *time == 0 || *time > TIMEOUT_MS_MAX).map(|time| {
-                let message = format!(
-                    "timeout_ms: expected 1 to {TIMEOUT_MS_MAX} milliseconds, found {time}"
-                );
-                ("timeout_ms", message)
-            });
+    pub(super) fn problems(&self) -> Vec<KeyProblem> {
+        let calls = self.calls_max.map(u64::from);
+        let calls = out_of_bounds("calls_max", calls, 1..=SEARCHES_MAX.into(), "searches");
+        let time = 1..=TIMEOUT_MS_MAX;
+        let time = out_of_bounds("timeout_ms", self.timeout_ms, time, "milliseconds");
         let count = (self.providers.len() > SEARCH_PROVIDERS_MAX).then(|| {
             let found = self.providers.len();
             (

@@ -1,13 +1,10 @@
 //! Reads the entries `[[commands]]` key by key. So a value that cannot be used hides no other mistake, neither in its entry nor
 //! in another. The entry itself checks that its values fit together.
 
-use haft_contract::{Effect, ToolId, ToolKind};
-use haft_tools::ArgvItem;
-use toml::de::DeValue;
+use haft_contract::ToolId;
 
-use super::{COMMANDS, ManifestReader, TomlValue, kind_of, span_of, span_of_item};
-use crate::manifest::commands::{COMMANDS_MAX, CommandEntry, CommandRequires, nothing};
-use crate::manifest::problem::ManifestProblem;
+use super::{COMMANDS, ManifestReader, TomlValue, span_of, span_of_item};
+use crate::manifest::commands::{COMMANDS_MAX, CommandEntry, nothing};
 
 /// Keys without which there is no command.
 const NEEDED: [&str; 3] = ["argv", "description", "id"];
@@ -33,38 +30,28 @@ impl ManifestReader {
                 let is_of_template = TEMPLATE.contains(&key);
                 !(is_unread(key) || is_of_template && TEMPLATE.into_iter().any(is_unread))
             };
-            let problems = problems.into_iter().filter(|(key, ..)| is_read(key));
-            self.problems.extend(problems.map(|(key, item, message)| {
-                let span = item
-                    .map_or_else(|| span_of(&entry, key), |place| span_of_item(&entry, key, place));
-                ManifestProblem { span, message }
-            }));
+            for (key, item, message) in problems.into_iter().filter(|(key, ..)| is_read(key)) {
+                let span = match item {
+                    Some(place) => span_of_item(&entry, key, place),
+                    None => span_of(&entry, key),
+                };
+                self.report(span, message);
+            }
             if is_read("id") {
                 commands.push(command);
             }
         }
-        if found > COMMANDS_MAX {
-            let message = format!("expected at most {COMMANDS_MAX} commands, found {found}");
-            self.problems.push(ManifestProblem { span: whole, message });
-        }
+        self.bound(whole, found, COMMANDS_MAX, "commands");
         commands
     }
 
     /// Reads one entry, and returns it with the keys that have no value that can be used.
     fn command_entry(&mut self, value: TomlValue<'_>) -> Option<(CommandEntry, Vec<String>)> {
         let span = value.span();
-        let table = match value.into_inner() {
-            DeValue::Table(table) => table,
-            other => {
-                let message = format!("expected a table, found {}", kind_of(&other));
-                self.problems.push(ManifestProblem { span, message });
-                return None;
-            }
-        };
+        let table = self.table(value, "a table")?;
         let mut unread = Vec::new();
         for key in NEEDED.into_iter().filter(|key| !table.contains_key(*key)) {
-            let message = format!("missing field `{key}`");
-            self.problems.push(ManifestProblem { span: span.clone(), message });
+            self.report(span.clone(), format!("missing field `{key}`"));
             unread.push(key.to_owned());
         }
         // Values that are read replace these.
@@ -86,45 +73,27 @@ impl ManifestReader {
             if self.knows(COMMANDS, name, key.span())
                 && self.knows_below(&format!("{COMMANDS}.{name}"), value.get_ref())
             {
-                self.command_value(name, value, &mut command);
+                match name {
+                    "allow_dash" => command.allow_dash = self.items(value),
+                    "argv" => command.argv = self.items(value),
+                    "cwd" => command.cwd = self.one(value),
+                    "dangerous" => command.dangerous = self.one(value),
+                    "description" => command.description = self.one(value).unwrap_or_default(),
+                    "effect" => command.effect = self.one(value),
+                    "id" => command.id = self.one(value).unwrap_or(command.id),
+                    "kind" => command.kind = self.one(value),
+                    "parameters" => {
+                        command.parameters = self.one(value).unwrap_or(command.parameters);
+                    }
+                    "requires" => command.requires = self.one(value),
+                    "timeout_ms" => command.timeout_ms = self.one(value),
+                    other => unreachable!("{other:?} is in the list of keys and is read nowhere"),
+                }
             }
             if self.problems.len() > problems_before {
                 unread.push(name.to_owned());
             }
         }
         Some((command, unread))
-    }
-
-    fn command_value(&mut self, name: &str, value: TomlValue<'_>, command: &mut CommandEntry) {
-        match name {
-            "allow_dash" => {
-                let names = self.list(value).into_iter();
-                command.allow_dash = names.filter_map(|name| self.one::<String>(name)).collect();
-            }
-            "argv" => {
-                let items = self.list(value).into_iter();
-                command.argv = items.filter_map(|item| self.one::<ArgvItem>(item)).collect();
-            }
-            "cwd" => command.cwd = self.one::<String>(value),
-            "dangerous" => command.dangerous = self.one::<bool>(value),
-            "description" => {
-                command.description = self.one(value).unwrap_or_default();
-            }
-            "effect" => command.effect = self.one::<Effect>(value),
-            "id" => {
-                if let Some(id) = self.one::<ToolId>(value) {
-                    command.id = id;
-                }
-            }
-            "kind" => command.kind = self.one::<ToolKind>(value),
-            "parameters" => {
-                if let Some(parameters) = self.one(value) {
-                    command.parameters = parameters;
-                }
-            }
-            "requires" => command.requires = self.one::<CommandRequires>(value),
-            "timeout_ms" => command.timeout_ms = self.one::<u64>(value),
-            other => unreachable!("{other:?} is in the list of keys and is read nowhere"),
-        }
     }
 }
