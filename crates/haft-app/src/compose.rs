@@ -148,29 +148,23 @@ fn runtime_parts(
     host: &AppHost,
 ) -> Result<RuntimeParts, AppError> {
     permission_names::check(&settings.rules, &settings.requires.capabilities, tools.names(), host)?;
-    let registry = tools.offered().clone();
-    let roots = roots(settings)?;
-    let helper = host.program()?;
-    let rules = settings.rules.clone();
-    let places = host_paths(settings, host, &roots.paths());
-    let sandbox = sandbox(settings, host, &places, &roots.paths())?;
-    let watchdogs = watchdogs::watchdogs(settings, host, &roots.paths())?;
+    let ProcessParts { roots, launcher, sandbox, environment } = process_parts(settings, host)?;
     Ok(RuntimeParts {
-        registry,
+        registry: tools.offered().clone(),
         variables: variables(&roots, host),
-        roots,
         journal,
         requires: settings.requires.clone(),
-        rules,
+        rules: settings.rules.clone(),
         limits: settings.limits,
         allow_network: settings.allow_network,
         network_guard: settings.network_guard,
         project_rules: Some(Arc::new(settings.project.clone())),
-        watchdogs,
-        launcher: launcher(helper, settings, host),
+        watchdogs: watchdogs::watchdogs(settings, host, &roots.paths())?,
+        roots,
+        launcher,
         networking: haft::Networking::default(),
         sandbox,
-        environment: command_environment(host, &places),
+        environment,
         sidecars: host.state().sidecars(),
         clock: host.clock(),
         owner: owner::this_process(host.now_ms())?,
@@ -181,9 +175,50 @@ fn runtime_parts(
     })
 }
 
-fn launcher(helper: PathBuf, settings: &EffectiveSettings, host: &AppHost) -> Launcher {
-    let launcher = Launcher::new(helper).with_quarantine(host.state().quarantine());
-    if settings.sandbox.control_groups { launcher.with_control_groups() } else { launcher }
+/// The parts from which a confined process is started.
+struct ProcessParts {
+    roots: WorkspaceRoots,
+    launcher: Launcher,
+    sandbox: Sandbox,
+    /// The variables that a process gets.
+    environment: Vec<(OsString, OsString)>,
+}
+
+fn process_parts(settings: &EffectiveSettings, host: &AppHost) -> Result<ProcessParts, AppError> {
+    let roots = roots(settings)?;
+    let launcher = Launcher::new(host.program()?).with_quarantine(host.state().quarantine());
+    let launcher = match settings.sandbox.control_groups {
+        true => launcher.with_control_groups(),
+        false => launcher,
+    };
+    let places = host_paths(settings, host, &roots.paths());
+    let protected = settings.sandbox.protected.clone();
+    let protected = match &settings.manifest {
+        Some(manifest) => haft_files::protect_manifest(protected, manifest, &roots.paths())?,
+        None => protected,
+    };
+    let mut environment = environment::allowed(host.variables());
+    for (_, path) in environment.iter_mut().filter(|(name, _)| name == "PATH") {
+        // Commands see toolchains at their real place, and not the links that lead there, such as `current`.
+        let real = |directory: PathBuf| directory.canonicalize().unwrap_or(directory);
+        let joined = std::env::join_paths(std::env::split_paths(path).map(real));
+        *path = joined.unwrap_or_else(|_| path.clone());
+    }
+    // Commands do not see the configuration of git, so they get the user's name and address from there.
+    environment.extend(git_identity(&|name| host.variable(name), &places.home));
+    let sandbox = Sandbox {
+        confine: match settings.sandbox.is_off {
+            true => ConfineMode::UnsafeNever,
+            false => ConfineMode::Always,
+        },
+        readable: places.readable,
+        hidden: places.hidden,
+        protected,
+        home: places.home,
+        resources: settings.sandbox.resources,
+        mechanisms: mechanisms(host),
+    };
+    Ok(ProcessParts { roots, launcher, sandbox, environment })
 }
 
 /// Opens the directories that calls may reach.
@@ -241,32 +276,6 @@ pub fn host_paths(settings: &EffectiveSettings, host: &AppHost, roots: &[PathBuf
     places
 }
 
-fn sandbox(
-    settings: &EffectiveSettings,
-    host: &AppHost,
-    places: &HostPaths,
-    roots: &[PathBuf],
-) -> Result<Sandbox, AppError> {
-    let protected = settings.sandbox.protected.clone();
-    let protected = match &settings.manifest {
-        Some(manifest) => haft_files::protect_manifest(protected, manifest, roots)?,
-        None => protected,
-    };
-    Ok(Sandbox {
-        confine: if settings.sandbox.is_off {
-            ConfineMode::UnsafeNever
-        } else {
-            ConfineMode::Always
-        },
-        readable: places.readable.clone(),
-        hidden: places.hidden.clone(),
-        protected,
-        home: places.home.clone(),
-        resources: settings.sandbox.resources,
-        mechanisms: mechanisms(host),
-    })
-}
-
 /// Returns the mechanisms of the kernel to use, which are all of them.
 #[cfg(not(debug_assertions))]
 pub fn mechanisms(_: &AppHost) -> Mechanisms {
@@ -280,19 +289,6 @@ pub fn mechanisms(host: &AppHost) -> Mechanisms {
     let Some(named) = host.variable_text("HAFT_TEST_MECHANISMS") else { return Mechanisms::ALL };
     let has = |name: &str| named.split(',').any(|one| one == name);
     Mechanisms { namespaces: has("namespaces"), landlock: has("landlock"), seccomp: has("seccomp") }
-}
-
-/// Returns the variables that commands get, with the user's name and address for git: commands do not see its configuration.
-fn command_environment(host: &AppHost, places: &HostPaths) -> Vec<(OsString, OsString)> {
-    let mut variables = environment::allowed(host.variables());
-    for (_, path) in variables.iter_mut().filter(|(name, _)| name == "PATH") {
-        // Commands see toolchains at their real place, and not the links that lead there, such as `current`.
-        let real = |directory: PathBuf| directory.canonicalize().unwrap_or(directory);
-        let joined = std::env::join_paths(std::env::split_paths(path).map(real));
-        *path = joined.unwrap_or_else(|_| path.clone());
-    }
-    variables.extend(git_identity(&|name| host.variable(name), &places.home));
-    variables
 }
 
 /// Returns the rules that flags give to the session.
@@ -320,8 +316,7 @@ fn connection_rules(
 pub async fn recover(runtime: &Runtime, host: &AppHost) -> Result<(), AppError> {
     let recovered = runtime.recover().await?;
     for undone in &recovered.undone {
-        let warning = format!("left by a command or tool whose haft was killed: {undone}");
-        host.warn(warning);
+        host.warn(format!("left by a command or tool whose haft was killed: {undone}"));
     }
     for problem in &recovered.not_looked_at {
         host.warn(problem);
@@ -340,16 +335,14 @@ pub fn open_connection(
     host: &AppHost,
     front_end: &str,
 ) -> Result<Connection, AppError> {
-    let options = ConnectionOptions {
-        rules: connection_rules(settings, &runtime.registry())?,
+    let is_mcp = front_end == "mcp";
+    Ok(runtime.open_connection(ConnectionOptions {
         // A client of `haft mcp` sees nothing before the answer to its first call.
-        holds_repeated_calls: front_end == "mcp",
-        skills: skills::skill_paths(settings, host),
+        holds_repeated_calls: is_mcp,
         // A client that speaks MCP lists the tools to a model.
-        listing: if front_end == "mcp" { ToolListing::Searched } else { ToolListing::All },
-        ..ConnectionOptions::headless(id::new("session", host.now_ms())?, front_end)
-    };
-    Ok(runtime.open_connection(options)?)
+        listing: if is_mcp { ToolListing::Searched } else { ToolListing::All },
+        ..connection_options(runtime, settings, host, front_end)?
+    })?)
 }
 
 /// Opens the connection of agents. The sessions of agents may do at most what this connection may do.
@@ -359,14 +352,24 @@ fn open_agent_connection(
     host: &AppHost,
     agents: &AgentRegistry,
 ) -> Result<Connection, AppError> {
-    let options = ConnectionOptions {
-        rules: connection_rules(settings, &runtime.registry())?,
-        skills: skills::skill_paths(settings, host),
+    Ok(runtime.open_connection(ConnectionOptions {
         listing: ToolListing::Searched,
         subagents: agents.subagents(),
-        ..ConnectionOptions::headless(id::new("session", host.now_ms())?, agent::FRONT_END)
-    };
-    Ok(runtime.open_connection(options)?)
+        ..connection_options(runtime, settings, host, agent::FRONT_END)?
+    })?)
+}
+
+fn connection_options(
+    runtime: &Runtime,
+    settings: &EffectiveSettings,
+    host: &AppHost,
+    front_end: &str,
+) -> Result<ConnectionOptions, AppError> {
+    Ok(ConnectionOptions {
+        rules: connection_rules(settings, &runtime.registry())?,
+        skills: skills::skill_paths(settings, host),
+        ..ConnectionOptions::headless(id::new("session", host.now_ms())?, front_end)
+    })
 }
 
 /// Returns a new name for a run: `run_` with the time and random digits.

@@ -75,7 +75,7 @@ impl ServerProgramFinder for LanguageServerFinder {
         if let Some(first) = words.first_mut() {
             *first = path.to_string_lossy().into_owned();
         }
-        let readable = mcp_servers::server_paths_of(&ServerEntry::of_command(words));
+        let readable = mcp_servers::server_paths(&ServerEntry::of_command(words));
         Ok(ServerProgram { path, readable })
     }
 }

@@ -6,7 +6,7 @@ use haft::{ReadOnlyBackgroundProcesses, Registry, Runtime, ServerProcessParts, S
 use haft_contract::{Tool, ToolId};
 use haft_tools::Profile;
 
-use super::{command_environment, host_paths, launcher, lsp, roots, sandbox, unknown_tool, web};
+use super::{ProcessParts, lsp, process_parts, unknown_tool, variables, web};
 use crate::app_error::AppError;
 use crate::host::AppHost;
 use crate::mcp_servers::{McpBridge, OmittedTools};
@@ -109,15 +109,13 @@ pub fn bridge(settings: &EffectiveSettings, host: &AppHost) -> Result<Option<Mcp
     if settings.mcp.enabled().next().is_none() {
         return Ok(None);
     }
-    let roots = roots(settings)?;
-    let places = host_paths(settings, host, &roots.paths());
-    let sandbox = sandbox(settings, host, &places, &roots.paths())?;
+    let ProcessParts { roots, launcher, sandbox, environment } = process_parts(settings, host)?;
     let extensions = ServerProcesses::new(ServerProcessParts {
-        launcher: launcher(host.program()?, settings, host),
+        launcher,
         sandbox,
-        environment: command_environment(host, &places),
+        environment,
         rules: settings.rules.clone(),
-        variables: super::variables(&roots, host),
+        variables: variables(&roots, host),
         roots,
     });
     let extensions = extensions.map_err(AppError::configuration)?;
@@ -126,11 +124,7 @@ pub fn bridge(settings: &EffectiveSettings, host: &AppHost) -> Result<Option<Mcp
 
 /// Returns the finder of Python tools. It starts a process only for files that the cache does not know.
 pub fn finder(settings: &EffectiveSettings, host: &AppHost) -> Result<PythonToolFinder, AppError> {
-    let roots = roots(settings)?;
-    let places = host_paths(settings, host, &roots.paths());
-    let sandbox = sandbox(settings, host, &places, &roots.paths())?;
-    let launcher = launcher(host.program()?, settings, host);
-    let environment = command_environment(host, &places);
+    let ProcessParts { roots, launcher, sandbox, environment } = process_parts(settings, host)?;
     Ok(PythonToolFinder {
         roots: roots.paths(),
         residents: ReadOnlyBackgroundProcesses::new(launcher, sandbox, roots, environment),
