@@ -32,6 +32,7 @@ use crate::python::KeyedTextCache;
 pub use self::grants::grant_summary;
 pub use self::remote::authorization;
 pub use self::runners::Download;
+pub(crate) use self::server_paths::server_paths;
 
 /// Lines about tools that are left out, of one server, when tools are put together.
 pub const SERVER_WARNINGS_MAX: usize = 5;
@@ -79,9 +80,8 @@ impl McpSettings {
         roots: impl Iterator<Item = &'a PathBuf>,
     ) -> Result<ProtectedPaths, AppError> {
         let roots: Vec<PathBuf> = roots.filter_map(|root| root.canonicalize().ok()).collect();
-        let own = |entry| {
-            server_paths::server_paths(entry).into_iter().chain(server_paths::deciding_paths(entry))
-        };
+        let own =
+            |entry| server_paths(entry).into_iter().chain(server_paths::deciding_paths(entry));
         let own = self.enabled().flat_map(|(_, entry)| own(entry));
         let patterns: Vec<String> = own.flat_map(|place| patterns(&place, &roots)).collect();
         protected.with_patterns(patterns).map_err(AppError::configuration)
@@ -281,7 +281,7 @@ fn start_request(
     request.env = runners::offline(entry);
     request.env.extend(environment(&entry.env, host)?);
     request.cwd.clone_from(&entry.cwd);
-    request.readable = server_paths::server_paths(entry);
+    request.readable = server_paths(entry);
     request.channel = ProcessChannel::Stdio;
     Ok((extension, request))
 }
@@ -338,11 +338,6 @@ impl ToolListCache for McpListingCache {
     fn put(&self, key: &str, text: &str) {
         self.0.put(key, text);
     }
-}
-
-/// Returns the places that a program reads because they are its own.
-pub fn server_paths_of(entry: &ServerEntry) -> Vec<PathBuf> {
-    server_paths::server_paths(entry)
 }
 
 /// Returns the error of a server that cannot be used, with the step that helps.

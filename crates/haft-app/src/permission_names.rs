@@ -42,8 +42,7 @@ pub fn check(
     }
     let unknown = unknown.join("; ");
     if tools.has_omitted_tools {
-        let message = format!("permissions: {unknown} (unless it is a tool that is left out)");
-        host.warn(message);
+        host.warn(format!("permissions: {unknown} (unless it is a tool that is left out)"));
         return Ok(());
     }
     Err(AppError::configuration(format!("permissions: {unknown}")).next(NextStep::ListTools))

@@ -2,7 +2,7 @@
 //! state, keyed by the root, and never in the workspace: what works there must not write what is allowed there.
 
 use std::fs::{DirBuilder, File, OpenOptions};
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Read as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
@@ -15,6 +15,7 @@ use serde::Serialize;
 use crate::app_error::{AppError, NextStep};
 use crate::host::AppHost;
 use crate::manifest::{ExampleChecks, parse_project};
+use crate::state_file;
 
 /// Rules that are kept for a project.
 ///
@@ -144,14 +145,7 @@ impl ProjectRuleFile {
         let root = self.root.to_string_lossy();
         let text = toml::to_string(&ProjectFileText { root: &root, permissions: rules });
         let text = format!("{HEADING}{}", text.map_err(io::Error::other)?);
-        // Only the writer that holds the lock uses this name.
-        let temporary = self.path.with_extension("tmp");
-        let mut options = OpenOptions::new();
-        options.write(true).create(true).truncate(true).mode(0o600);
-        let mut file = options.open(&temporary)?;
-        file.write_all(text.as_bytes())?;
-        file.sync_all()?;
-        std::fs::rename(&temporary, &self.path)
+        state_file::write(&self.path, text.as_bytes())
     }
 
     fn text(&self) -> io::Result<Option<String>> {

@@ -18,7 +18,7 @@ use crate::journal_location::JournalLocation;
 use crate::manifest::{
     AgentSection, CommandEntry, DurabilitySection, ExampleChecks, FILE_NAME, LanguageEntry,
     Manifest, ManifestFile, ModelSection, PlanSection, SandboxSection, ScopeSection,
-    SnapshotsSection, WORKSPACE_AGENTS, WatchdogEntry, WebSearchSection,
+    WORKSPACE_AGENTS, WatchdogEntry, WebSearchSection,
 };
 use crate::mcp_servers::McpSettings;
 use crate::overrides::SettingOverrides;
@@ -144,6 +144,7 @@ pub struct DeclaredCommands {
 }
 
 /// A manifest as far as it holds.
+#[derive(Default)]
 struct EffectiveManifest {
     manifest: Manifest,
     file: Option<ManifestFile>,
@@ -159,15 +160,7 @@ struct EffectiveManifest {
 
 impl EffectiveManifest {
     fn trusted(manifest: Manifest, file: Option<ManifestFile>) -> Self {
-        Self {
-            manifest,
-            file,
-            is_trusted: true,
-            has_untrusted_python: false,
-            has_untrusted_commands: false,
-            has_untrusted_servers: false,
-            untrusted_settings: None,
-        }
+        Self { manifest, file, is_trusted: true, ..Self::default() }
     }
 }
 
@@ -223,11 +216,16 @@ pub fn resolve_with(
         protected(&sandbox, &[std::slice::from_ref(&root), &roots].concat(), &python, &mcp, host)?;
     let whole = file.as_ref().filter(|_| is_trusted).map(ManifestFile::path);
     sandbox.protected = agents::protected(sandbox.protected, &root, whole, &sandbox.unprotect)?;
+    // An empty name is that of a variable that is set to nothing.
+    let names = overrides.tools.iter().filter(|name| !name.is_empty());
+    let tools = names.map(|name| ToolId::parse(name).map_err(AppError::configuration));
+    let tools: Vec<ToolId> = tools.collect::<Result<_, _>>()?;
+    let records_snapshots = !overrides.no_snapshots && manifest.snapshots.enabled.unwrap_or(true);
     Ok(EffectiveSettings {
         root,
         roots,
         profile: overrides.profile.or(manifest.profile).unwrap_or_default(),
-        tools: named_tools(overrides)?.or(manifest.tools),
+        tools: if tools.is_empty() { manifest.tools } else { Some(tools) },
         python,
         lsp: manifest.lsp,
         mcp,
@@ -251,7 +249,7 @@ pub fn resolve_with(
         agent: manifest.agent,
         durability,
         sandbox,
-        snapshots: snapshots(overrides, &manifest.snapshots),
+        snapshots: records_snapshots.then(|| manifest.snapshots.options()),
         skill_paths: join_all(directory, &manifest.skills.paths),
         watchdogs: watchdogs.collect(),
         reference_watchdog: manifest.reference_watchdog.unwrap_or(true),
@@ -336,14 +334,6 @@ fn durability(
     })
 }
 
-fn snapshots(
-    overrides: &SettingOverrides,
-    section: &SnapshotsSection,
-) -> Option<haft_snapshot::RecordOptions> {
-    let is_on = !overrides.no_snapshots && section.enabled.unwrap_or(true);
-    is_on.then(|| section.options())
-}
-
 fn sandbox(
     overrides: &SettingOverrides,
     section: SandboxSection,
@@ -355,9 +345,9 @@ fn sandbox(
     let readable = join_all(directory, &readable);
     // haft says at every start what confines commands less than the defaults do.
     if overrides.unsafe_no_sandbox {
-        let message =
-            "commands run without the sandbox (unsafe_no_sandbox) and can do whatever you can";
-        host.warn(message);
+        host.warn(
+            "commands run without the sandbox (unsafe_no_sandbox) and can do whatever you can",
+        );
     }
     if !unprotect.is_empty() {
         let names = unprotect.join(", ");
@@ -384,9 +374,9 @@ fn protected(
     // With other roots there may be something to unprotect, so an unknown name is no error.
     let unknown = protection.unknown.iter().filter(|name| *name != WORKSPACE_AGENTS);
     for name in unknown {
-        let message =
-            format!("nothing protects {name:?}, which is to be unprotected (sandbox.unprotect)");
-        host.warn(message);
+        host.warn(format!(
+            "nothing protects {name:?}, which is to be unprotected (sandbox.unprotect)"
+        ));
     }
     let protected = sandbox.protected.clone().with_patterns(&protection.patterns);
     mcp.protected(protected.map_err(AppError::configuration)?, places.iter())
@@ -460,22 +450,12 @@ fn without_asks_for_denied(rules: Vec<Rule>, preset: Preset, host: &AppHost) -> 
     let (asks, kept): (Vec<_>, Vec<_>) =
         rules.into_iter().partition(|rule| rule.action == RuleAction::Ask);
     for rule in asks {
-        let message = format!(
+        host.warn(format!(
             "the preset {} denies, so `{rule}` of a manifest that is not trusted does not hold",
             preset.name()
-        );
-        host.warn(message);
+        ));
     }
     kept
-}
-
-/// Returns the tools that flags or environment name. An empty name is that of a variable that is set to nothing.
-fn named_tools(overrides: &SettingOverrides) -> Result<Option<Vec<ToolId>>, AppError> {
-    let names = overrides.tools.iter().filter(|name| !name.is_empty());
-    let ids: Vec<ToolId> = names
-        .map(|name| ToolId::parse(name).map_err(AppError::configuration))
-        .collect::<Result<_, _>>()?;
-    Ok((!ids.is_empty()).then_some(ids))
 }
 
 fn limits(

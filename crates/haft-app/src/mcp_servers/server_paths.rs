@@ -14,7 +14,7 @@ const INTERPRETERS: [&str; 9] =
     ["bun", "deno", "node", "nodejs", "perl", "php", "pypy", "python", "ruby"];
 
 /// Returns the places that a server reads because they are its own.
-pub(super) fn server_paths(entry: &ServerEntry) -> Vec<PathBuf> {
+pub(crate) fn server_paths(entry: &ServerEntry) -> Vec<PathBuf> {
     let mut places = Vec::new();
     if let Some(program) = program(entry) {
         // A program is made of the packages of Node, or of the environment of Python, that it belongs to.
