@@ -226,8 +226,8 @@ impl RunState {
             | RunError::Panicked
             | RunError::ShutDown => return,
         };
-        if let JournalError::Fenced { fencing_token: epoch, .. } = journal_error {
-            self.tracker.drop_lease(*epoch);
+        if let JournalError::Fenced { fencing_token, .. } = journal_error {
+            self.tracker.drop_lease(*fencing_token);
         }
     }
 }

@@ -9,9 +9,7 @@ use haft_journal::{CallRow, PlannedCall};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::history::attempt::{
-    AttemptTracker, CallNumbering, DriverCallIdGuard, UnacknowledgedCalls,
-};
+use super::history::attempt::{AttemptTracker, DriverCallIdGuard, UnacknowledgedCalls};
 use super::history::replay::ReplayCursors;
 use crate::call::Call;
 use crate::catalog::CatalogVersion;
@@ -28,9 +26,13 @@ pub(crate) struct ArrivedCall {
     /// The tools at the time of arrival; the call keeps this version.
     catalog: Arc<CatalogVersion>,
     registered: Option<Arc<RegisteredTool>>,
+    /// The id of the registered tool, or the tool as called if no tool has that name.
     tool: String,
+    /// The input as the journal stores it.
     recorded_input: String,
-    scope: AttemptAddress,
+    /// The address of the call. Its number is 0 until the history of the attempt numbers the call.
+    id: CallAddress,
+    /// The key that the call has if it was never made before in this iteration of its node.
     first_key: CallKey,
     started: Instant,
     /// The tool and the input as called, if the connection adopts state from the answers of such calls.
@@ -55,26 +57,16 @@ pub(super) struct CallPlace {
 
 /// A call on its way through the stages.
 pub(super) struct CallState {
-    call: Call,
-    /// The tools at the time of arrival; the call keeps this version.
-    catalog: Arc<CatalogVersion>,
-    registered: Option<Arc<RegisteredTool>>,
-    tool: String,
+    /// The call as it arrived, with its number.
+    arrived: ArrivedCall,
+    /// The effect of the tool. A tool that does not exist has none, so it counts as a read.
     effect: Effect,
-    recorded_input: String,
-    id: CallAddress,
-    first_key: CallKey,
     call_key: CallKey,
-    started: Instant,
     place: CallPlace,
     /// The call that may have happened and that this call repeats, because it was settled as retry.
     repeated_call: Option<CallAddress>,
-    in_doubt: Option<CallInDoubt>,
-}
-
-/// A recorded call that may have happened. The tool's probe may find out whether it did.
-pub(super) struct CallInDoubt {
-    pub(super) row: Box<CallRow>,
+    /// The recorded call that may have happened and that this call repeats. The tool's probe may find out whether it did.
+    in_doubt: Option<Box<CallRow>>,
 }
 
 impl ArrivedCall {
@@ -104,7 +96,7 @@ impl ArrivedCall {
             registered,
             tool,
             recorded_input,
-            scope,
+            id: CallAddress { scope, seq: 0 },
             first_key,
             started,
             adoptable,
@@ -122,7 +114,7 @@ impl ArrivedCall {
 
     /// Returns the attempt that the call belongs to.
     pub(super) fn scope(&self) -> &AttemptAddress {
-        &self.scope
+        &self.id.scope
     }
 
     /// Returns the key that the call has if it was never made before in this iteration of its node.
@@ -140,35 +132,19 @@ impl ArrivedCall {
 
     /// Returns the time since the call arrived, in milliseconds.
     pub(super) fn elapsed_ms(&self) -> u64 {
-        elapsed_ms(self.started)
+        u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 }
 
 impl CallState {
     /// Returns the state of an arrived call at its position in the run.
-    pub(super) fn new(arrived: ArrivedCall, place: CallPlace) -> Self {
-        let ArrivedCall {
-            call,
-            catalog,
-            registered,
-            tool,
-            recorded_input,
-            scope,
-            first_key,
-            started,
-            adoptable: _,
-        } = arrived;
+    pub(super) fn new(mut arrived: ArrivedCall, place: CallPlace) -> Self {
+        arrived.id.seq = place.seq;
+        let registered = arrived.registered.as_ref();
         Self {
-            effect: registered.as_ref().map_or(Effect::Read, |tool| tool.contract().effect),
-            id: CallAddress { scope, seq: place.seq },
-            call_key: first_key.with_repeat_index(place.repeat_index),
-            call,
-            catalog,
-            registered,
-            tool,
-            recorded_input,
-            first_key,
-            started,
+            effect: registered.map_or(Effect::Read, |tool| tool.contract().effect),
+            call_key: arrived.first_key.with_repeat_index(place.repeat_index),
+            arrived,
             place,
             repeated_call: None,
             in_doubt: None,
@@ -177,9 +153,8 @@ impl CallState {
 
     /// Gives a recorded call that is to be executed again a new number. The call keeps its keys.
     pub(super) fn renumber(&mut self) {
-        let CallNumbering { seq, .. } =
-            self.place.attempt.number_call_as(self.first_key, self.place.repeat_index);
-        self.id.seq = seq;
+        let (attempt, repeat_index) = (&self.place.attempt, self.place.repeat_index);
+        self.arrived.id.seq = attempt.number_call_as(self.arrived.first_key, repeat_index).seq;
     }
 
     /// Marks the call as a repetition of `call`, which may have happened and was settled as retry.
@@ -189,44 +164,44 @@ impl CallState {
 
     /// Marks the call as in doubt: it was begun before and may have happened.
     pub(super) fn set_in_doubt(&mut self, row: Box<CallRow>) {
-        self.in_doubt = Some(CallInDoubt { row });
+        self.in_doubt = Some(row);
     }
 
     /// Returns the recorded call that this call repeats, if the recorded call is in doubt.
-    pub(super) fn in_doubt(&self) -> Option<&CallInDoubt> {
-        self.in_doubt.as_ref()
+    pub(super) fn in_doubt(&self) -> Option<&CallRow> {
+        self.in_doubt.as_deref()
     }
 
     pub(super) fn call(&self) -> &Call {
-        &self.call
+        &self.arrived.call
     }
 
     /// Waits for a future, or returns `None` once the call is cancelled.
     pub(super) async fn unless_cancelled<T>(&self, others: impl Future<Output = T>) -> Option<T> {
         tokio::select! {
             biased;
-            () = self.call.cancellation.cancelled() => None,
+            () = self.arrived.call.cancellation.cancelled() => None,
             answer = others => Some(answer),
         }
     }
 
     /// Returns the tools at the time of the call's arrival.
     pub(super) fn catalog(&self) -> &CatalogVersion {
-        &self.catalog
+        &self.arrived.catalog
     }
 
     /// Returns the tool that the call names, if there is one.
     pub(super) fn registered(&self) -> Option<&Arc<RegisteredTool>> {
-        self.registered.as_ref()
+        self.arrived.registered.as_ref()
     }
 
     /// Returns whether the tool can find out if a call happened.
     pub(super) fn has_probe(&self) -> bool {
-        self.registered.as_ref().is_some_and(|found| found.tool().has_probe())
+        self.registered().is_some_and(|found| found.tool().has_probe())
     }
 
     pub(super) fn id(&self) -> &CallAddress {
-        &self.id
+        &self.arrived.id
     }
 
     pub(super) fn call_key(&self) -> CallKey {
@@ -234,7 +209,7 @@ impl CallState {
     }
 
     pub(super) fn tool(&self) -> &str {
-        &self.tool
+        &self.arrived.tool
     }
 
     pub(super) fn effect(&self) -> Effect {
@@ -247,24 +222,24 @@ impl CallState {
 
     /// Returns when the call arrived.
     pub(super) fn arrived_at(&self) -> Instant {
-        self.started
+        self.arrived.started
     }
 
     /// Returns the time since the call arrived, in milliseconds.
     pub(super) fn elapsed_ms(&self) -> u64 {
-        elapsed_ms(self.started)
+        self.arrived.elapsed_ms()
     }
 
     /// Makes the replay cursor count the call as not made, because the answer told the driver to wait.
     pub(super) fn roll_back_replay(&self) {
         if let Some(counted) = self.place.replay_index {
-            self.place.cursors.roll_back(&self.id.scope, self.first_key, counted);
+            self.place.cursors.roll_back(self.arrived.scope(), self.arrived.first_key, counted);
         }
     }
 
     /// Counts the call as not made, and frees its key.
     pub(super) fn roll_back_numbering(&self) {
-        self.place.attempt.roll_back_repeat_index(self.first_key, self.place.repeat_index);
+        self.place.attempt.roll_back_repeat_index(self.arrived.first_key, self.place.repeat_index);
         self.roll_back_replay();
     }
 
@@ -283,8 +258,13 @@ impl CallState {
     /// Marks the call as unacknowledged, because its outcome could not be recorded.
     pub(super) async fn mark_unacknowledged(&mut self) {
         match &mut self.place.unacknowledged {
-            Some(unacknowledged) => unacknowledged.add_call(self.id.seq),
-            None => self.place.attempt.mark_unacknowledged(self.first_key, self.id.seq).await,
+            Some(unacknowledged) => unacknowledged.add_call(self.arrived.id.seq),
+            None => {
+                self.place
+                    .attempt
+                    .mark_unacknowledged(self.arrived.first_key, self.arrived.id.seq)
+                    .await
+            }
         }
     }
 
@@ -300,23 +280,20 @@ impl CallState {
 
     /// Returns the journal row that is planned for the call, with its accesses.
     pub(super) fn planned_call(&self, accesses: String) -> PlannedCall {
+        let arrived = &self.arrived;
         PlannedCall {
-            id: self.id.clone(),
+            id: arrived.id.clone(),
             fencing_token: self.place.fencing_token,
-            tool: self.tool.clone(),
+            tool: arrived.tool.clone(),
             effect: self.effect,
-            first_key: self.first_key,
+            first_key: arrived.first_key,
             call_key: self.call_key,
-            input: self.recorded_input.clone(),
+            input: arrived.recorded_input.clone(),
             accesses,
-            driver_call_id: self.call.driver_call_id.clone(),
+            driver_call_id: arrived.call.driver_call_id.clone(),
             started_at_ms: self.place.started_at_ms,
         }
     }
-}
-
-fn elapsed_ms(started: Instant) -> u64 {
-    u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX)
 }
 
 /// Returns the input as the journal stores it. Redacted parameters and inputs that are too long become size and

@@ -122,7 +122,7 @@ impl AccessResolver<'_> {
                             subject.map(|subject| subject.with_reach(reach)).into_iter().collect()
                         }
                         (AccessTarget::Outside(directory), PathReach::Tree) => {
-                            self.paths.roots_within(&directory)
+                            self.paths.roots.roots_within(&directory)
                         }
                         (AccessTarget::Outside(_), PathReach::PathOnly) => Vec::new(),
                     };
@@ -167,10 +167,8 @@ impl AccessResolver<'_> {
             if let Ok((place, kind)) = self.paths.resolve(&lexical) {
                 return Ok(AccessTarget::Inside(place, kind));
             }
-            return self
-                .paths
-                .unresolved_path(&lexical)
-                .map(|place| AccessTarget::Inside(place, None));
+            let place = self.paths.roots.unresolved_path(&lexical)?;
+            return Ok(AccessTarget::Inside(place, None));
         }
         if !lexical.is_absolute() {
             return Err(err);

@@ -11,8 +11,9 @@ use haft_policy::ResolvedAccess;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::call_state::{CallInDoubt, CallState};
+use super::call_state::CallState;
 use super::intend::Intended;
+use super::permit::named_host;
 use super::watch::Granted;
 use crate::background::CallBackgroundProcesses;
 use crate::call::Call;
@@ -26,7 +27,6 @@ use crate::restrictions::CallSubagents;
 use crate::shared::CallLimits;
 use crate::shell::{CallEnvironment, CallLabel, CallShell};
 use crate::stopwatch::CallStopwatch;
-use crate::watchdog::Watchdog;
 
 /// Time for a tool to end after it was stopped, in milliseconds.
 ///
@@ -60,77 +60,70 @@ pub(super) async fn execute(
     let network = Arc::<CallConnectionLog>::default();
     let cx = ToolContext { state, granted, connection, timing, network: &network }
         .build(ExecutionRight::Intent(Arc::clone(&open)));
-    let ended = if call.cancellation.is_cancelled() {
-        ExecutionEnd {
-            result: ExecutionResult::NotStarted,
-            stop_reason: Some(ErrorCode::ProcessAborted),
-        }
+    let (ended, stop_reason) = if call.cancellation.is_cancelled() {
+        (ExecutionResult::NotStarted, Some(ErrorCode::ProcessAborted))
     } else {
         let work = granted.tool().call_unguarded(call.input.clone(), cx);
-        run_with_time_limit(PanicCatchingFuture(Box::pin(work)), &call.cancellation, &stop, &time)
-            .await
+        let mut work = PanicCatchingFuture(Box::pin(work));
+        // The work starts even if it is told to stop at once, because the call was not cancelled just before.
+        tokio::select! {
+            biased;
+            () = call.cancellation.cancelled() => {
+                (stop_work(work, &stop).await, Some(ErrorCode::ProcessAborted))
+            }
+            ended = &mut work => {
+                // The tool may have seen the cancellation before this stage did, and ended because of it.
+                let is_cancelled = call.cancellation.is_cancelled();
+                (ended.into(), is_cancelled.then_some(ErrorCode::ProcessAborted))
+            }
+            () = time.wait_until_over() => {
+                (stop_work(work, &stop).await, Some(ErrorCode::ToolTimeout))
+            }
+        }
     };
     let ExecutionReport { result, status, is_out_of_time } =
-        report_execution(ended, state.effect(), timeout_ms);
+        report_execution(ended, stop_reason, state.effect(), timeout_ms);
     let intent = open.take().expect("only this stage takes the intent, and it does so once");
     let timeout_ms = is_out_of_time.then_some(timeout_ms);
     Executed { intent, result, status, connections: network, timeout_ms, retry_warning }
 }
 
 /// Permission to run the code of a tool.
-pub(super) enum ExecutionRight<'a> {
+pub(super) enum ExecutionRight {
     /// The journal has the intent of the call.
     Intent(Arc<OpenIntent>),
     /// The tool's probe asks about a recorded call, whose intent the journal has; it can change nothing.
-    Probe(&'a CallInDoubt),
+    Probe,
 }
 
-/// The end of the tool's code.
-struct ExecutionEnd {
-    result: ExecutionResult,
-    // Set if the call was stopped before it ended.
-    stop_reason: Option<ErrorCode>,
-}
-
+/// How the code of a tool ended.
 enum ExecutionResult {
     NotStarted,
     Returned(Result<ToolOutput, ToolError>),
+    /// The tool panicked with this message.
     Panicked(String),
-    // The tool did not stop when haft told it to. haft drops its future, or lets its thread run on and does not wait
-    // for it.
+    /// The tool did not stop when haft told it to. haft drops its future, or lets its thread run on and does not wait
+    /// for it.
     Abandoned,
 }
 
-async fn run_with_time_limit(
-    mut work: PanicCatchingFuture<'_, Result<ToolOutput, ToolError>>,
-    cancellation: &CancellationToken,
-    stop: &CancellationToken,
-    time: &CallStopwatch,
-) -> ExecutionEnd {
-    // The pipeline checked for cancellation just before. The work therefore starts, even if it is told to stop at once.
-    let code = tokio::select! {
-        biased;
-        () = cancellation.cancelled() => ErrorCode::ProcessAborted,
-        ended = &mut work => {
-            // The tool may have seen the cancellation before this loop did, and ended because of it.
-            let stopped = cancellation.is_cancelled().then_some(ErrorCode::ProcessAborted);
-            return ExecutionEnd { result: execution_result(ended), stop_reason: stopped };
+impl From<Result<Result<ToolOutput, ToolError>, String>> for ExecutionResult {
+    fn from(ended: Result<Result<ToolOutput, ToolError>, String>) -> Self {
+        match ended {
+            Ok(result) => Self::Returned(result),
+            Err(panic) => Self::Panicked(panic),
         }
-        () = time.wait_until_over() => ErrorCode::ToolTimeout,
-    };
-    stop.cancel();
-    let grace = Duration::from_millis(STOP_MS);
-    let how = tokio::time::timeout(grace, work)
-        .await
-        .map_or(ExecutionResult::Abandoned, execution_result);
-    ExecutionEnd { result: how, stop_reason: Some(code) }
+    }
 }
 
-fn execution_result(ended: Result<Result<ToolOutput, ToolError>, String>) -> ExecutionResult {
-    match ended {
-        Ok(result) => ExecutionResult::Returned(result),
-        Err(panic) => ExecutionResult::Panicked(panic),
-    }
+/// Tells a tool to stop, and waits for its end for a short time.
+async fn stop_work(
+    work: PanicCatchingFuture<'_, Result<ToolOutput, ToolError>>,
+    stop: &CancellationToken,
+) -> ExecutionResult {
+    stop.cancel();
+    let ended = tokio::time::timeout(Duration::from_millis(STOP_MS), work).await;
+    ended.map_or(ExecutionResult::Abandoned, ExecutionResult::from)
 }
 
 /// The result and the recorded status of a call that ended.
@@ -143,9 +136,15 @@ struct ExecutionReport {
 
 /// Returns the result and the status to record. An interrupted `once` effect may have happened in part, so its status
 /// is unknown, not failed. A tool that was told to stop counts as interrupted, unless it reports that it had not begun.
-fn report_execution(ended: ExecutionEnd, effect: Effect, timeout_ms: u64) -> ExecutionReport {
-    let ExecutionEnd { result: how, stop_reason: stopped } = ended;
-    let (mut err, interrupted) = match (how, stopped) {
+///
+/// `stopped` says why the tool was stopped before it ended.
+fn report_execution(
+    ended: ExecutionResult,
+    stopped: Option<ErrorCode>,
+    effect: Effect,
+    timeout_ms: u64,
+) -> ExecutionReport {
+    let (mut err, interrupted) = match (ended, stopped) {
         (ExecutionResult::NotStarted, _) => {
             let message = "the call was cancelled before it began: nothing was executed";
             (ToolError::new(ErrorCode::ProcessAborted, message), false)
@@ -229,11 +228,11 @@ pub(super) struct ToolContext<'a> {
 
 impl ToolContext<'_> {
     /// Builds the context that the tool gets.
-    pub(super) fn build(self, right: ExecutionRight<'_>) -> Cx {
+    pub(super) fn build(self, right: ExecutionRight) -> Cx {
         let Self { state, granted, connection, .. } = self;
         let intent = match right {
             ExecutionRight::Intent(intent) => Some(intent),
-            ExecutionRight::Probe(CallInDoubt { .. }) => None,
+            ExecutionRight::Probe => None,
         };
         let parts = &connection.shared.parts;
         let (call, contract) = (state.call(), granted.contract());
@@ -260,8 +259,12 @@ impl ToolContext<'_> {
             connection: Arc::clone(connection),
             tool: contract.id.clone(),
             hosts: Arc::clone(granted.hosts()),
-            declared_hosts: declared_hosts(granted),
-            redirect_input: redirect_input(call, granted, &parts.watchdogs),
+            declared_hosts: granted.accesses().iter().filter_map(named_host).cloned().collect(),
+            redirect_input: if parts.watchdogs.is_empty() || granted.hosts().is_empty() {
+                Value::Null
+            } else {
+                call.input.clone()
+            },
             connection_log: Arc::clone(self.network),
             stop: self.timing.stop.clone(),
             timeout_ms: self.timing.timeout_ms,
@@ -335,24 +338,6 @@ impl ToolContext<'_> {
             label: CallLabel { tool: state.tool().to_owned(), seq: state.id().seq },
         }
     }
-}
-
-/// Returns the hosts that the call declared and that the pipeline judged.
-fn declared_hosts(granted: &Granted) -> Vec<String> {
-    let judged = granted.accesses().iter().filter_map(|access| match access {
-        ResolvedAccess::Net { host } => Some(host.clone()),
-        ResolvedAccess::Read { .. }
-        | ResolvedAccess::Write { .. }
-        | ResolvedAccess::Shell { .. }
-        | ResolvedAccess::Named { .. } => None,
-    });
-    judged.collect()
-}
-
-/// Returns the input for watchdogs that judge a redirect to another host; null if the call cannot be redirected.
-fn redirect_input(call: &Call, granted: &Granted, watchdogs: &[Arc<dyn Watchdog>]) -> Value {
-    let can_be_redirected = !watchdogs.is_empty() && !granted.hosts().is_empty();
-    if can_be_redirected { call.input.clone() } else { Value::Null }
 }
 
 /// Returns the paths that the call declared as changes and that the pipeline judged.

@@ -83,7 +83,7 @@ pub(crate) async fn run_pipeline(
         Err(PipelineStop::Refused(refusal)) => {
             // This refusal says nothing about whether the call in doubt happened before.
             let envelope = match refusal.state.in_doubt() {
-                Some(doubt) => history::in_doubt_answer(&refusal.state, &doubt.row),
+                Some(row) => history::in_doubt_answer(&refusal.state, row),
                 None => record::record_refusal(*refusal, &connection.shared.parts).await?,
             };
             (envelope, PendingRecord::done())

@@ -106,20 +106,24 @@ pub(super) fn allowing_remedies(
                 == RuleAction::Allow
         })
     };
-    let hosts = judged.accesses().iter().filter_map(|access| match access {
-        ResolvedAccess::Net { host } => Some(host.clone()),
-        ResolvedAccess::Read { .. }
-        | ResolvedAccess::Write { .. }
-        | ResolvedAccess::Shell { .. }
-        | ResolvedAccess::Named { .. } => None,
-    });
-    let hosts: Vec<String> = hosts.collect();
+    let hosts: Vec<String> = judged.accesses().iter().filter_map(named_host).cloned().collect();
     let of_hosts = hosts.iter().map(|host| Rule::new("net.fetch", host, RuleAction::Allow));
     if !hosts.is_empty() && suffices(of_hosts.collect()) {
         return hosts.into_iter().map(Remedy::AllowHost).collect();
     }
     let of_tool = suffices(vec![Rule::new(tool.as_str(), "*", RuleAction::Allow)]);
     of_tool.then(|| Remedy::AllowTool(tool.clone())).into_iter().collect()
+}
+
+/// Returns the host that an access is about, if it is about one.
+pub(super) fn named_host(access: &ResolvedAccess) -> Option<&String> {
+    match access {
+        ResolvedAccess::Net { host } => Some(host),
+        ResolvedAccess::Read { .. }
+        | ResolvedAccess::Write { .. }
+        | ResolvedAccess::Shell { .. }
+        | ResolvedAccess::Named { .. } => None,
+    }
 }
 
 /// Returns the hosts that the rules let the call reach.

@@ -1,6 +1,6 @@
 //! Passes a call through the stages that judge it, without executing or recording it.
 
-use haft_contract::{ErrorCode, Remedy};
+use haft_contract::Remedy;
 use haft_policy::{ResolvedAccess, RuleAction, decide_access};
 
 use super::call_state::{ArrivedCall, CallState};
@@ -9,7 +9,7 @@ use super::history::{self, RunHistory};
 use super::permit::{RulePermission, permit};
 use super::refusal::PipelineStop;
 use super::validate::validate;
-use super::watch::{WatchdogObjection, check_watchdogs};
+use super::watch::check_watchdogs;
 use crate::connection_state::ConnectionState;
 use crate::explain::{AccessExplanation, CallExplanation};
 use crate::run_error::RunError;
@@ -66,13 +66,8 @@ async fn judge_call(
         accesses => accesses.iter().map(Some).map(explain).collect(),
     };
     let (state, judged, RulePermission { mut reasons }) = permit(state, judged, connection)?;
-    match check_watchdogs(&state, &judged, connection).await {
-        Ok(of_watchdogs) => reasons.extend(of_watchdogs),
-        Err(WatchdogObjection::Denied(reason)) => {
-            return Err(judged.refuse(state, ErrorCode::WatchdogDenied, reason));
-        }
-        Err(WatchdogObjection::Cancelled) => return Err(judged.refuse_cancelled(state)),
-    }
+    let (_, _, of_watchdogs) = check_watchdogs(state, judged, connection).await?;
+    reasons.extend(of_watchdogs);
     explanation.outcome = if reasons.is_empty() { RuleAction::Allow } else { RuleAction::Ask };
     explanation.reasons = reasons;
     Ok(())

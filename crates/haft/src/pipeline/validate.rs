@@ -33,7 +33,7 @@ pub(super) fn validate(
     };
     if !connection.has_tool(registered.contract()) {
         let message = format!(
-            "tool {} is none of this agent's: do with those that are listed, or say what is missing",
+            "tool {} is not available to this agent: use the listed tools, or say what is missing",
             state.tool()
         );
         return Err(PipelineStop::refused(state, ErrorCode::ToolNotFound, message));

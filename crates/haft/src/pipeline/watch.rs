@@ -23,27 +23,13 @@ pub(super) struct Granted {
     hosts: Arc<HostScope>,
 }
 
-/// The reason why a call does not pass the watchdogs.
-pub(super) enum WatchdogObjection {
-    /// A watchdog denied the call, or failed.
-    Denied(String),
-    /// The call was cancelled before all watchdogs answered.
-    Cancelled,
-}
-
 pub(super) async fn watch(
     state: CallState,
     judged: Judged,
     permission: RulePermission,
     connection: &ConnectionState,
 ) -> Result<(CallState, Granted), PipelineStop> {
-    let of_watchdogs = match check_watchdogs(&state, &judged, connection).await {
-        Ok(reasons) => reasons,
-        Err(WatchdogObjection::Denied(reason)) => {
-            return Err(judged.refuse(state, ErrorCode::WatchdogDenied, reason));
-        }
-        Err(WatchdogObjection::Cancelled) => return Err(judged.refuse_cancelled(state)),
-    };
+    let (state, judged, of_watchdogs) = check_watchdogs(state, judged, connection).await?;
     let was_asked = !permission.reasons.is_empty();
     let (state, judged) = if permission.reasons.is_empty() && of_watchdogs.is_empty() {
         (state, judged)
@@ -63,12 +49,14 @@ pub(super) async fn watch(
     Ok((state, Granted { registered, accesses, recorded_accesses, grant, hosts }))
 }
 
-/// Returns why watchdogs want a person asked. Returns no reasons if all watchdogs let the call pass.
+/// Returns the call, and why watchdogs want a person asked. Returns no reasons if all watchdogs let the call pass.
+///
+/// Refuses the call if a watchdog denies it or fails, or if the call is cancelled before all watchdogs answered.
 pub(super) async fn check_watchdogs(
-    state: &CallState,
-    judged: &Judged,
+    state: CallState,
+    judged: Judged,
     connection: &ConnectionState,
-) -> Result<Vec<String>, WatchdogObjection> {
+) -> Result<(CallState, Judged, Vec<String>), PipelineStop> {
     let parts = &connection.shared.parts;
     let watched = WatchedCall {
         tool: &judged.contract().id,
@@ -76,13 +64,19 @@ pub(super) async fn check_watchdogs(
         accesses: judged.accesses(),
         session: &connection.id,
         root: parts.roots.workspace(),
-        has_hosts: !permit::reachable_hosts(state, judged, &connection.rules(), &connection.shared)
-            .is_empty(),
+        has_hosts: !permit::reachable_hosts(
+            &state,
+            &judged,
+            &connection.rules(),
+            &connection.shared,
+        )
+        .is_empty(),
         led_to: None,
     };
     match state.unless_cancelled(watchdog::ask_watchdogs(&parts.watchdogs, watched)).await {
-        Some(judged) => judged.map_err(WatchdogObjection::Denied),
-        None => Err(WatchdogObjection::Cancelled),
+        Some(Ok(reasons)) => Ok((state, judged, reasons)),
+        Some(Err(reason)) => Err(judged.refuse(state, ErrorCode::WatchdogDenied, reason)),
+        None => Err(judged.refuse_cancelled(state)),
     }
 }
 

@@ -83,7 +83,22 @@ impl RunRegistry {
         }
         let run = new_run();
         let (front_end, here) = (run.front_end.clone(), run.root.clone());
-        let lease = self.acquire_run(run).await?;
+        let RuntimeParts { journal, owner, is_gone, .. } = &self.shared.parts;
+        // If the former owner is gone, its open calls become in doubt. An owner that is known to live keeps the lease,
+        // even if it was silent for long, because its machine slept or its clock was set.
+        let holders = journal.lease_holders().await?.into_iter();
+        let other = holders
+            .filter(|holder| holder.run == run.id && holder.owner.id != owner.id)
+            .find_map(|holder| is_gone(&holder.owner).map(|is_gone| (holder, is_gone)));
+        let left = match other {
+            Some((holder, true)) => journal.abandon_run(holder).await?,
+            Some((holder, false)) => {
+                return Err(JournalError::LeaseHeld { holder: Box::new(holder) }.into());
+            }
+            None => Vec::new(),
+        };
+        let lease = journal.open_run(run, self.lease_request()).await?;
+        check_files_of_calls(&self.shared, &left).await?;
         // No other process adds to the record of the run any more.
         let query = RunQuery { run: Some(lease.run.clone()), ..RunQuery::default() };
         let begun = self.journal().runs(query).await?.pop();
@@ -109,27 +124,6 @@ impl RunRegistry {
             tokio::spawn(renew_lease(Arc::downgrade(self), lease.clone())).abort_handle();
         tracker.set_lease(HeldLease::new(lease, tenure, renewing, self.release_on_drop()));
         Ok(tenure)
-    }
-
-    /// Takes the lease of a run. If the former owner is gone, its open calls become in doubt. An owner that is known to
-    /// live keeps the lease, even if it was silent for long. A machine that slept, or whose clock was set, loses
-    /// nothing.
-    async fn acquire_run(&self, run: NewRun) -> Result<Lease, JournalError> {
-        let RuntimeParts { journal, owner, is_gone, .. } = &self.shared.parts;
-        let holders = journal.lease_holders().await?.into_iter();
-        let other = holders
-            .filter(|holder| holder.run == run.id && holder.owner.id != owner.id)
-            .find_map(|holder| is_gone(&holder.owner).map(|is_gone| (holder, is_gone)));
-        let left = match other {
-            Some((holder, true)) => journal.abandon_run(holder).await?,
-            Some((holder, false)) => {
-                return Err(JournalError::LeaseHeld { holder: Box::new(holder) });
-            }
-            None => Vec::new(),
-        };
-        let lease = journal.open_run(run, self.lease_request()).await?;
-        check_files_of_calls(&self.shared, &left).await?;
-        Ok(lease)
     }
 
     /// Returns the callback that releases a lease once nothing in this process uses the run.

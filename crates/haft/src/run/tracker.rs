@@ -35,10 +35,10 @@ impl RunTracker {
 
     /// Drops the lease with this fencing token, which another process took over. Others may have made calls since, so
     /// all counters are dropped too. The next call takes the lease again.
-    pub(crate) fn drop_lease(&self, epoch: u64) {
+    pub(crate) fn drop_lease(&self, fencing_token: u64) {
         let lost = {
             let mut held = self.held_lease.lock().unwrap_or_else(PoisonError::into_inner);
-            let lost = held.take_if(|held| held.lease().fencing_token == epoch);
+            let lost = held.take_if(|held| held.lease().fencing_token == fencing_token);
             if lost.is_some() {
                 self.attempts.clear();
             }

@@ -294,7 +294,7 @@ async fn a_tool_that_is_left_out_is_nowhere() {
     assert_eq!(refused.code(), Some(ErrorCode::ToolNotFound));
     assert_eq!(
         refused.text(),
-        "tool walk is none of this agent's: do with those that are listed, or say what is missing"
+        "tool walk is not available to this agent: use the listed tools, or say what is missing"
     );
     assert_eq!(message_of(&grandchild, "fetch", "http://127.0.0.1/").await, "TOOL_NOT_FOUND");
     // The suggestions do not name the tool either.

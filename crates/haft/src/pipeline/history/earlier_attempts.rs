@@ -68,9 +68,26 @@ pub(in crate::pipeline) async fn check_earlier_attempts(
                     | (CallStatus::Failed | CallStatus::Refused, _) => false,
                     (CallStatus::Succeeded | CallStatus::Unknown | CallStatus::Intended, _) => true,
                 };
-                if let Some(row) = rows.into_iter().find(may_have_happened) {
-                    return Ok(answer_from_earlier(state, &row, *policy));
+                let Some(row) = rows.into_iter().find(may_have_happened) else { continue };
+                if row.status == CallStatus::Succeeded && *policy == RepeatPolicy::Recall {
+                    return Ok(HistoryAnswer::Answer(Box::new(recorded_envelope(&row))));
                 }
+                // The call counts as not made, so a repetition gets the same key.
+                state.roll_back_numbering();
+                if row.status != CallStatus::Succeeded {
+                    let envelope = Box::new(in_doubt_envelope(&row));
+                    return Ok(HistoryAnswer::Hold(HoldReason::Unsettled(envelope)));
+                }
+                let message = format!(
+                    "{} was called with this very input in attempt {} (call {}) and succeeded; it is not repeated \
+                     (on_repeat = \"refuse\")",
+                    state.tool(),
+                    row.scope.attempt,
+                    row.id()
+                );
+                let refusal =
+                    PipelineStop::refused(state, ErrorCode::PermissionDenied, message).held_back();
+                return Ok(HistoryAnswer::Hold(HoldReason::Refused(refusal)));
             }
         }
         RepeatPolicy::Refuse | RepeatPolicy::Recall => {}
@@ -84,29 +101,4 @@ pub(in crate::pipeline) async fn check_earlier_attempts(
         retry_warning
     };
     Ok(HistoryAnswer::Fresh((state, Unrepeated { retry_warning })))
-}
-
-/// Answers a call that an earlier attempt made. A call that is not recalled counts as not made, so a repetition gets
-/// the same key.
-fn answer_from_earlier<T>(
-    state: CallState,
-    row: &CallRow,
-    policy: RepeatPolicy,
-) -> HistoryAnswer<T> {
-    if row.status == CallStatus::Succeeded && policy == RepeatPolicy::Recall {
-        return HistoryAnswer::Answer(Box::new(recorded_envelope(row)));
-    }
-    state.roll_back_numbering();
-    if row.status != CallStatus::Succeeded {
-        return HistoryAnswer::Hold(HoldReason::Unsettled(Box::new(in_doubt_envelope(row))));
-    }
-    let message = format!(
-        "{} was called with this very input in attempt {} (call {}) and succeeded; it is not repeated \
-         (on_repeat = \"refuse\")",
-        state.tool(),
-        row.scope.attempt,
-        row.id()
-    );
-    let refusal = PipelineStop::refused(state, ErrorCode::PermissionDenied, message).held_back();
-    HistoryAnswer::Hold(HoldReason::Refused(refusal))
 }

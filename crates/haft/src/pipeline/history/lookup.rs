@@ -78,7 +78,7 @@ impl HistoryReader<'_> {
         arrived: &ArrivedCall,
         lease: CallLease,
     ) -> Result<LocatedCall, RunError> {
-        let CallLease { fencing_token: epoch, prior_calls } = lease;
+        let CallLease { fencing_token, prior_calls } = lease;
         let attempt =
             self.history.attempts.attempt(self.journal, arrived.scope(), prior_calls).await?;
         let driver_id = match arrived.call().driver_call_id.as_deref() {
@@ -100,7 +100,7 @@ impl HistoryReader<'_> {
             ResumeMode::Continue => None,
             ResumeMode::Replay | ResumeMode::Rejudge => {
                 let cursors = &self.history.cursors;
-                Some(cursors.cursor(self.journal, arrived.scope(), epoch, &attempt).await?)
+                Some(cursors.cursor(self.journal, arrived.scope(), fencing_token, &attempt).await?)
             }
         };
         let counted = cursor.as_ref().map(|cursor| cursor.next_repeat_index(arrived.first_key()));

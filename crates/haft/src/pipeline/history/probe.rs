@@ -27,10 +27,9 @@ pub(in crate::pipeline) async fn probe(
     connection: &Arc<ConnectionState>,
 ) -> Result<HistoryAnswer<(CallState, History)>, RunError> {
     let history = History { retry_warning: unrepeated.retry_warning };
-    let Some(doubt) = state.in_doubt() else {
+    let Some(row) = state.in_doubt().cloned() else {
         return Ok(HistoryAnswer::Fresh((state, history)));
     };
-    let row = doubt.row.clone();
     let shared = &connection.shared;
     let mut metadata =
         EnvelopeMetadata { call_id: Some(row.id().to_string()), ..EnvelopeMetadata::default() };
@@ -38,7 +37,7 @@ pub(in crate::pipeline) async fn probe(
     let time = Arc::clone(&timing.time);
     let network = Arc::default();
     let cx = ToolContext { state: &state, granted, connection, timing, network: &network }
-        .build(ExecutionRight::Probe(doubt));
+        .build(ExecutionRight::Probe);
     let probing = granted.tool().probe_unguarded(state.call().input.clone(), cx);
     let probed = tokio::select! {
         biased;

@@ -24,13 +24,15 @@ impl ReplayCursors {
         &self,
         journal: &dyn Journal,
         scope: &AttemptAddress,
-        epoch: u64,
+        fencing_token: u64,
         attempt: &AttemptTracker,
     ) -> Result<Arc<ReplayCursor>, JournalError> {
         let known = |cursors: &HashMap<AttemptAddress, (u64, Arc<ReplayCursor>)>| match cursors
             .get(scope)
         {
-            Some((of_epoch, cursor)) if *of_epoch >= epoch => Some(Arc::clone(cursor)),
+            Some((loaded_under, cursor)) if *loaded_under >= fencing_token => {
+                Some(Arc::clone(cursor))
+            }
             _ => None,
         };
         if let Some(cursor) = known(&self.by_scope.lock().unwrap_or_else(PoisonError::into_inner)) {
@@ -45,7 +47,7 @@ impl ReplayCursors {
         }
         let earlier = cursors.get(scope).map(|(_, cursor)| cursor);
         let cursor = Arc::new(ReplayCursor::new(recorded, earlier.map(Arc::as_ref)));
-        cursors.insert(scope.clone(), (epoch, Arc::clone(&cursor)));
+        cursors.insert(scope.clone(), (fencing_token, Arc::clone(&cursor)));
         Ok(cursor)
     }
 
