@@ -13,13 +13,12 @@ mod target;
 mod tests;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use haft_contract::{
     BoxFuture, ErrorCode, Method, Net, NetRequest, NetResponse, Remedy, ToolError, ToolId,
 };
 use haft_policy::{HostScope, is_local_host};
-use haft_sandbox::proxy::{self, ConnectionDenial, EgressPolicy, HostResolver, admitted_addresses};
+use haft_sandbox::proxy::{self, ConnectionDenial};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
@@ -86,8 +85,7 @@ impl GrantedNet {
         let shared = &self.connection.shared;
         let networking = &shared.parts.networking;
         let admission = GrantedHosts(Arc::clone(&self.hosts));
-        let found = self.addresses(&target, &admission, &*networking.resolver).await;
-        let addresses = found.map_err(|denial| {
+        let addresses = networking.addresses(&target, &admission).await.map_err(|denial| {
             self.connection_log.record_refused(&target, &denial);
             if self.is_redirect(&target) {
                 redirect::redirect_denied_error(&denial)
@@ -124,20 +122,6 @@ impl GrantedNet {
                 Err(err)
             }
         }
-    }
-
-    async fn addresses(
-        &self,
-        target: &HttpTarget,
-        admission: &dyn EgressPolicy,
-        resolver: &dyn HostResolver,
-    ) -> Result<Vec<std::net::IpAddr>, ConnectionDenial> {
-        let HttpTarget { host, port, .. } = target;
-        let finding = admitted_addresses(host, *port, admission, resolver);
-        let found = tokio::time::timeout(Duration::from_millis(NET_DIAL_MS), finding).await;
-        found.unwrap_or_else(|_| {
-            Err(ConnectionDenial::TooSlow { host: host.clone(), port: *port, dial_ms: NET_DIAL_MS })
-        })
     }
 }
 

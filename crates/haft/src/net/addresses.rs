@@ -2,7 +2,7 @@
 //! and judged as the hosts of calls are. The caller must connect to the judged addresses. This module opens no
 //! connection.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use haft_sandbox::proxy::{ConnectionDenial, EgressDecision, EgressPolicy, admitted_addresses};
@@ -32,19 +32,30 @@ impl Networking {
     /// Returns the public addresses of a URL's host, and never none.
     pub async fn public_addresses(&self, url: &str) -> Result<Vec<SocketAddr>, AddressError> {
         let target = HttpTarget::parse(url).map_err(|err| AddressError::Unknown(err.message))?;
-        let HttpTarget { host, port, .. } = &target;
-        let finding = admitted_addresses(host, *port, &AllowAnyHost, &*self.resolver);
+        let addresses =
+            self.addresses(&target, &AllowAnyHost).await.map_err(|denial| match denial {
+                ConnectionDenial::Reserved { host, range } => {
+                    AddressError::NotPublic { host: host.to_string(), range }
+                }
+                denial => AddressError::Unknown(denial.to_string()),
+            })?;
+        Ok(addresses.into_iter().map(|address| SocketAddr::new(address, target.port)).collect())
+    }
+
+    /// Resolves the host of a request, and returns the addresses that the policy admits.
+    ///
+    /// The denial says that the policy admits none, or that resolving took longer than [`NET_DIAL_MS`].
+    pub(super) async fn addresses(
+        &self,
+        target: &HttpTarget,
+        admission: &dyn EgressPolicy,
+    ) -> Result<Vec<IpAddr>, ConnectionDenial> {
+        let HttpTarget { host, port, .. } = target;
+        let finding = admitted_addresses(host, *port, admission, &*self.resolver);
         let found = tokio::time::timeout(Duration::from_millis(NET_DIAL_MS), finding).await;
-        let found = found.unwrap_or_else(|_| {
+        found.unwrap_or_else(|_| {
             Err(ConnectionDenial::TooSlow { host: host.clone(), port: *port, dial_ms: NET_DIAL_MS })
-        });
-        let addresses = found.map_err(|denial| match denial {
-            ConnectionDenial::Reserved { host, range } => {
-                AddressError::NotPublic { host: host.to_string(), range }
-            }
-            denial => AddressError::Unknown(denial.to_string()),
-        })?;
-        Ok(addresses.into_iter().map(|address| SocketAddr::new(address, *port)).collect())
+        })
     }
 }
 

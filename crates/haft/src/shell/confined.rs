@@ -59,7 +59,25 @@ pub(crate) async fn start_process(
     }
     command.env.retain(|(name, _)| !TEMPORARY.iter().any(|temporary| name == temporary));
     if bounds.network == Network::Proxied {
-        command.env.extend(proxy_variables(&bounds.hosts));
+        let http = format!("http://127.0.0.1:{PROXY_PORT}");
+        let socks = format!("socks5h://127.0.0.1:{PROXY_PORT}");
+        // Names of this machine mean the command's own servers, unless they were granted. Then they mean the machine's.
+        let mut own = vec!["localhost", "127.0.0.1", "::1"];
+        own.retain(|host| bounds.hosts.admits(host).is_none());
+        let own = own.join(",");
+        let values = [
+            ("HTTP_PROXY", &http),
+            ("HTTPS_PROXY", &http),
+            ("ALL_PROXY", &socks),
+            ("NO_PROXY", &own),
+        ];
+        // Programs differ in the spelling that they read.
+        for (name, value) in values {
+            command.env.push((name.into(), value.into()));
+            command.env.push((name.to_lowercase().into(), value.into()));
+        }
+        // Node asks for the variables only if it is told to.
+        command.env.push(("NODE_USE_ENV_PROXY".into(), "1".into()));
     }
     let memory_bytes = bounds.memory_bytes(sandbox);
     let mut confinement = sandbox.confinement(bounds.writable, bounds.network);
@@ -199,27 +217,6 @@ impl EgressPolicy for GrantedHosts {
             Some(_) => EgressDecision::OtherPorts(PORTS),
         }
     }
-}
-
-/// Returns the variables that tell programs where the proxy is, in the spellings that are in use.
-///
-/// Names of this machine mean the command's own servers, unless they were granted: then they mean the machine's.
-fn proxy_variables(hosts: &HostScope) -> Vec<(std::ffi::OsString, std::ffi::OsString)> {
-    let http = format!("http://127.0.0.1:{PROXY_PORT}");
-    let socks = format!("socks5h://127.0.0.1:{PROXY_PORT}");
-    let own =
-        ["localhost", "127.0.0.1", "::1"].into_iter().filter(|host| hosts.admits(host).is_none());
-    let own = own.collect::<Vec<_>>().join(",");
-    let values =
-        [("HTTP_PROXY", &http), ("HTTPS_PROXY", &http), ("ALL_PROXY", &socks), ("NO_PROXY", &own)];
-    values
-        .into_iter()
-        .flat_map(|(name, value)| {
-            [name.to_owned(), name.to_lowercase()].map(|name| (name.into(), value.into()))
-        })
-        // Node asks for the variables only if it is told to.
-        .chain([("NODE_USE_ENV_PROXY".into(), "1".into())])
-        .collect()
 }
 
 /// Returns one sentence about a change at a protected path and its result.
