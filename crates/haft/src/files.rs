@@ -15,7 +15,8 @@ use haft_contract::{
 use haft_journal::Intent;
 use haft_policy::{Grant, PathSubject};
 use haft_sandbox::{
-    ChangeSetError, ChangeTag, ExpectedFile, InodeStamp, Root, RootError, RootFileChange,
+    ChangeSetError, ChangeTag, ExpectedFile, InodeStamp, OpenedRootFile, Root, RootError,
+    RootFileChange,
 };
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -35,7 +36,7 @@ const SKILL_ROOTS: usize = usize::MAX / 2;
 /// Where the paths of a session can lead.
 #[derive(Clone)]
 pub(crate) struct PathResolver {
-    roots: WorkspaceRoots,
+    pub(crate) roots: WorkspaceRoots,
     sidecars: Arc<Sidecars>,
     sidecar_root: Arc<OnceLock<Root>>,
     skills: Arc<ConnectionSkills>,
@@ -70,20 +71,10 @@ impl PathResolver {
         self.roots.spellings(path)
     }
 
-    /// Returns the place that a path within a root names by its spelling, without a look at the disk.
-    pub(crate) fn unresolved_path(&self, path: &str) -> Result<FilePath, ToolError> {
-        self.roots.unresolved_path(path)
-    }
-
     /// Returns the path that rules judge, or `None` for a sidecar or a file of a skill. The connection's own outputs
     /// and the skills that it loaded need no permission.
     pub(crate) fn subject(&self, path: &FilePath) -> Option<PathSubject> {
         (path.root() < SKILL_ROOTS).then(|| self.roots.subject(path))
-    }
-
-    /// Returns the roots within a directory around them, each with all that is beneath it; see [`WorkspaceRoots::roots_within`].
-    pub(crate) fn roots_within(&self, directory: &Path) -> Vec<PathSubject> {
-        self.roots.roots_within(directory)
     }
 
     /// Returns the root that a place lies beneath.
@@ -239,6 +230,28 @@ impl GrantedFs {
         })
     }
 
+    /// Opens a file that the call may read, and that is not another name of a hidden one.
+    fn open_with(
+        &self,
+        path: &FilePath,
+        open: impl FnOnce(&Root, &Path) -> Result<OpenedRootFile, RootError>,
+    ) -> Result<OpenRegularFile, ToolError> {
+        self.check_access(self.may_read(path), "reading", path)?;
+        let opened = open(self.paths.root_of(path)?, path.relative());
+        let opened = opened.map_err(|err| path_error(path.display(), &err))?;
+        self.sandbox().check_links(&opened)?;
+        let OpenedRootFile { file, stamp, .. } = opened;
+        let stamp = FileStamp {
+            device: stamp.device,
+            inode: stamp.inode,
+            size: stamp.size_bytes,
+            modified_ns: stamp.modified_ns,
+            changed_ns: stamp.changed_ns,
+            mode: stamp.mode,
+        };
+        Ok(OpenRegularFile { file, stamp })
+    }
+
     fn check_access(&self, allowed: bool, verb: &str, path: &FilePath) -> Result<(), ToolError> {
         if allowed {
             return Ok(());
@@ -262,20 +275,11 @@ impl Fs for GrantedFs {
     }
 
     fn open(&self, path: &FilePath) -> Result<OpenRegularFile, ToolError> {
-        self.check_access(self.may_read(path), "reading", path)?;
-        let root = self.paths.root_of(path)?;
-        let opened =
-            root.open_file(path.relative()).map_err(|err| path_error(path.display(), &err))?;
-        self.sandbox().check_links(&opened)?;
-        Ok(OpenRegularFile { file: opened.file, stamp: file_stamp(&opened.stamp) })
+        self.open_with(path, Root::open_file)
     }
 
     fn open_regular(&self, path: &FilePath) -> Result<OpenRegularFile, ToolError> {
-        self.check_access(self.may_read(path), "reading", path)?;
-        let opened = self.paths.root_of(path)?.open_checked_file(path.relative());
-        let opened = opened.map_err(|err| path_error(path.display(), &err))?;
-        self.sandbox().check_links(&opened)?;
-        Ok(OpenRegularFile { file: opened.file, stamp: file_stamp(&opened.stamp) })
+        self.open_with(path, Root::open_checked_file)
     }
 
     fn list(&self, path: &FilePath) -> Result<Vec<DirectoryEntry>, ToolError> {
@@ -392,16 +396,5 @@ fn expected(precondition: Precondition) -> ExpectedFile {
             changed_ns: stamp.changed_ns,
             mode: stamp.mode,
         }),
-    }
-}
-
-fn file_stamp(stamp: &InodeStamp) -> FileStamp {
-    FileStamp {
-        device: stamp.device,
-        inode: stamp.inode,
-        size: stamp.size_bytes,
-        modified_ns: stamp.modified_ns,
-        changed_ns: stamp.changed_ns,
-        mode: stamp.mode,
     }
 }

@@ -16,6 +16,8 @@ pub(crate) const FRONT_MATTER_BYTES_MAX: usize = 16 * 1024;
 pub(crate) const FRONT_MATTER_NODES_MAX: usize = 1_000;
 /// How deep lists and tables of front matter lie in each other.
 const DEPTH_MAX: usize = 16;
+/// The lines of a file above its front matter: the first line of dashes.
+const FIRST_LINE: u64 = 1;
 
 /// A text parted into its front matter and what stands below.
 #[derive(Clone, Copy, Debug)]
@@ -114,8 +116,8 @@ impl<'a> FrontMatter<'a> {
     /// Returns all fields with their lines.
     pub fn fields(&self) -> Result<Vec<FrontMatterField>, FrontMatterFault> {
         let not_table = "expected front matter of lines «key: value», found something else";
-        match self.read::<Spanned<RawYamlValue>>() {
-            Ok(read) => match value_of(read).kind {
+        match self.read::<FrontMatterKind>() {
+            Ok(read) => match read {
                 FrontMatterKind::Table(fields) => Ok(fields),
                 FrontMatterKind::Nothing => Ok(Vec::new()),
                 FrontMatterKind::Bool(_)
@@ -134,8 +136,7 @@ impl<'a> FrontMatter<'a> {
     pub(crate) fn read<T: DeserializeOwned>(&self) -> Result<T, FrontMatterFault> {
         serde_saphyr::from_str_with_options(self.yaml, options()).map_err(|err| {
             let err = err.without_snippet();
-            // The first line of the front matter is the second of the file.
-            let line = err.location().map(|location| location.line() + 1);
+            let line = err.location().map(|location| location.line() + FIRST_LINE);
             let text = err.to_string();
             let text = text.lines().next().unwrap_or_default();
             let text = text.rsplit_once(" at line ").map_or(text, |(text, _)| text);
@@ -174,98 +175,74 @@ impl FrontMatterKind {
     }
 }
 
-/// A value as the reader of YAML hands it over.
-enum RawYamlValue {
-    Nothing,
-    Bool(bool),
-    Number(Number),
-    Text(String),
-    List(Vec<Spanned<RawYamlValue>>),
-    Table(Vec<(Spanned<String>, Spanned<RawYamlValue>)>),
-}
-
-impl<'de> Deserialize<'de> for RawYamlValue {
+impl<'de> Deserialize<'de> for FrontMatterKind {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(RawYamlVisitor)
+        deserializer.deserialize_any(FrontMatterVisitor)
     }
 }
 
-struct RawYamlVisitor;
+struct FrontMatterVisitor;
 
-impl<'de> Visitor<'de> for RawYamlVisitor {
-    type Value = RawYamlValue;
+impl<'de> Visitor<'de> for FrontMatterVisitor {
+    type Value = FrontMatterKind;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a value")
     }
 
-    fn visit_unit<E>(self) -> Result<RawYamlValue, E> {
-        Ok(RawYamlValue::Nothing)
+    fn visit_unit<E>(self) -> Result<FrontMatterKind, E> {
+        Ok(FrontMatterKind::Nothing)
     }
 
-    fn visit_none<E>(self) -> Result<RawYamlValue, E> {
-        Ok(RawYamlValue::Nothing)
+    fn visit_none<E>(self) -> Result<FrontMatterKind, E> {
+        Ok(FrontMatterKind::Nothing)
     }
 
-    fn visit_bool<E>(self, value: bool) -> Result<RawYamlValue, E> {
-        Ok(RawYamlValue::Bool(value))
+    fn visit_bool<E>(self, value: bool) -> Result<FrontMatterKind, E> {
+        Ok(FrontMatterKind::Bool(value))
     }
 
-    fn visit_i64<E>(self, value: i64) -> Result<RawYamlValue, E> {
-        Ok(RawYamlValue::Number(value.into()))
+    fn visit_i64<E>(self, value: i64) -> Result<FrontMatterKind, E> {
+        Ok(FrontMatterKind::Number(value.into()))
     }
 
-    fn visit_u64<E>(self, value: u64) -> Result<RawYamlValue, E> {
-        Ok(RawYamlValue::Number(value.into()))
+    fn visit_u64<E>(self, value: u64) -> Result<FrontMatterKind, E> {
+        Ok(FrontMatterKind::Number(value.into()))
     }
 
-    fn visit_f64<E>(self, value: f64) -> Result<RawYamlValue, E> {
+    fn visit_f64<E>(self, value: f64) -> Result<FrontMatterKind, E> {
         // JSON has no infinity and no NaN, so these become nothing.
-        Ok(Number::from_f64(value).map_or(RawYamlValue::Nothing, RawYamlValue::Number))
+        Ok(Number::from_f64(value).map_or(FrontMatterKind::Nothing, FrontMatterKind::Number))
     }
 
-    fn visit_str<E>(self, value: &str) -> Result<RawYamlValue, E> {
-        Ok(RawYamlValue::Text(value.to_owned()))
+    fn visit_str<E>(self, value: &str) -> Result<FrontMatterKind, E> {
+        Ok(FrontMatterKind::Text(value.to_owned()))
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<RawYamlValue, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<FrontMatterKind, A::Error> {
         let mut items = Vec::new();
-        while let Some(item) = access.next_element()? {
-            items.push(item);
+        while let Some(item) = access.next_element::<Spanned<FrontMatterKind>>()? {
+            items.push(item.into());
         }
-        Ok(RawYamlValue::List(items))
+        Ok(FrontMatterKind::List(items))
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<RawYamlValue, A::Error> {
-        let mut entries = Vec::new();
-        while let Some(entry) = access.next_entry()? {
-            entries.push(entry);
+    fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<FrontMatterKind, A::Error> {
+        let mut fields = Vec::new();
+        while let Some((key, value)) =
+            access.next_entry::<Spanned<String>, Spanned<FrontMatterKind>>()?
+        {
+            let line = key.referenced.line() + FIRST_LINE;
+            fields.push(FrontMatterField { key: key.value, line, value: value.into() });
         }
-        Ok(RawYamlValue::Table(entries))
+        Ok(FrontMatterKind::Table(fields))
     }
 }
 
-/// The first line of the front matter is the second of the file.
-fn value_of(read: Spanned<RawYamlValue>) -> FrontMatterValue {
-    let line = read.referenced.line() + 1;
-    let kind = match read.value {
-        RawYamlValue::Nothing => FrontMatterKind::Nothing,
-        RawYamlValue::Bool(value) => FrontMatterKind::Bool(value),
-        RawYamlValue::Number(value) => FrontMatterKind::Number(value),
-        RawYamlValue::Text(value) => FrontMatterKind::Text(value),
-        RawYamlValue::List(items) => {
-            FrontMatterKind::List(items.into_iter().map(value_of).collect())
-        }
-        RawYamlValue::Table(entries) => {
-            let field = |(key, value): (Spanned<String>, _)| FrontMatterField {
-                line: key.referenced.line() + 1,
-                key: key.value,
-                value: value_of(value),
-            };
-            FrontMatterKind::Table(entries.into_iter().map(field).collect())
-        }
-    };
-    FrontMatterValue { line, kind }
+impl From<Spanned<FrontMatterKind>> for FrontMatterValue {
+    fn from(read: Spanned<FrontMatterKind>) -> Self {
+        Self { line: read.referenced.line() + FIRST_LINE, kind: read.value }
+    }
 }
 
 /// Aliases are how a few lines of YAML become gigabytes; such files need none.

@@ -81,12 +81,31 @@ pub fn load_instructions(root: &Path, home: Option<&Path>) -> Instructions {
     let mut collected = Instructions::default();
     let mut seen = BTreeSet::new();
     let mut bytes_left = BYTES_MAX;
+    let is_name = |name: &OsStr| NAMES.iter().any(|known| name == *known);
     for directory in &way_up {
+        // A file with several names counts once, and so does a file of a nearer directory.
+        let mut places = Vec::new();
+        for path in NAMES.map(|name| directory.join(name)) {
+            let relative = path.strip_prefix(top.path()).unwrap_or(&path);
+            let problem = match top.resolve(relative) {
+                Ok(resolved) if resolved.kind.is_none() => continue,
+                // No rule judges these reads. A link therefore must not show a model a file that rules protect.
+                Ok(resolved) if !resolved.path.file_name().is_some_and(is_name) => {
+                    OTHER_NAME.to_owned()
+                }
+                Ok(resolved) => {
+                    if seen.insert(resolved.path.clone()) {
+                        places.push((path, resolved.path));
+                    }
+                    continue;
+                }
+                Err(err) => refused(err),
+            };
+            collected.problems.push(format!("{}: {problem}", path.display()));
+        }
         // Nearest first here, so within a directory the last name comes first, too.
-        for (path, place) in
-            locate_files(&top, directory, &mut seen, &mut collected.problems).iter().rev()
-        {
-            let (text, is_cut) = match read(&top, place, bytes_left) {
+        for (path, place) in places.into_iter().rev() {
+            let (text, is_cut) = match read(&top, &place, bytes_left) {
                 Ok(read) => read,
                 Err(problem) => {
                     collected.problems.push(format!("{}: {problem}", path.display()));
@@ -99,39 +118,11 @@ pub fn load_instructions(root: &Path, home: Option<&Path>) -> Instructions {
                 continue;
             }
             bytes_left = bytes_left.saturating_sub(text.len());
-            collected.files.push(InstructionFile { path: path.clone(), text, is_cut });
+            collected.files.push(InstructionFile { path, text, is_cut });
         }
     }
     collected.files.reverse();
     collected
-}
-
-/// Returns the instruction files of one directory, each with its path and its resolved place. A file with several names
-/// is returned once. A file of a nearer directory is not returned again.
-fn locate_files(
-    top: &Root,
-    directory: &Path,
-    seen: &mut BTreeSet<PathBuf>,
-    problems: &mut Vec<String>,
-) -> Vec<(PathBuf, PathBuf)> {
-    let mut places = Vec::new();
-    let is_name = |name: &OsStr| NAMES.iter().any(|known| name == *known);
-    for path in NAMES.map(|name| directory.join(name)) {
-        let relative = path.strip_prefix(top.path()).unwrap_or(&path);
-        match top.resolve(relative) {
-            Ok(resolved) if resolved.kind.is_none() => {}
-            // No rule judges these reads. A link therefore must not show a model a file that rules protect.
-            Ok(resolved) if !resolved.path.file_name().is_some_and(is_name) => {
-                problems.push(format!("{}: {OTHER_NAME}", path.display()));
-            }
-            Ok(resolved) if seen.insert(resolved.path.clone()) => {
-                places.push((path, resolved.path))
-            }
-            Ok(_) => {}
-            Err(err) => problems.push(format!("{}: {}", path.display(), refused(err))),
-        }
-    }
-    places
 }
 
 /// Why a link is not followed within the project.

@@ -15,7 +15,7 @@ use serde::Serialize;
 use crate::file_problem::{FileProblem, ProblemSeverity};
 pub(crate) use connection::ConnectionSkills;
 pub use connection::load_skill;
-use directory::{SkillText, list_entries, read_first_lines};
+use directory::{list_entries, read_first_lines};
 use front_matter::{SkillFrontMatter, parse};
 pub(crate) use search_paths::project_directories;
 pub use search_paths::{BundledSkill, SkillSearchPaths};
@@ -130,7 +130,7 @@ pub fn find_skills(places: &SkillSearchPaths) -> FoundSkills {
     }
     for bundled in &places.bundled {
         let file = PathBuf::from(format!("(bundled) {}", bundled.name));
-        match parse(&SkillText::of_text(bundled.text)) {
+        match parse(bundled.text.as_bytes()) {
             Ok(front_matter) => {
                 let place = SkillLocation::Bundled(bundled.text);
                 finder.add(front_matter, &file, SkillSource::Bundled, place);

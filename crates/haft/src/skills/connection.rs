@@ -9,7 +9,7 @@ use haft_contract::{
 };
 use haft_sandbox::Root;
 
-use super::directory::{self, SkillText};
+use super::directory;
 use super::front_matter::body;
 use super::{
     FoundSkills, SKILL_INDEX_CHARS_MAX, SKILL_INDEX_LINE_CHARS_MIN, Skill, SkillLocation,
@@ -174,7 +174,7 @@ fn read(skill: &Skill) -> Result<LoadedSkillFiles, ToolError> {
     };
     let (held, root, files) = match &skill.location {
         SkillLocation::Bundled(text) => {
-            (SkillText::of_text(text), None, directory::SkillFiles::default())
+            (text.as_bytes().to_vec(), None, directory::SkillFiles::default())
         }
         SkillLocation::Directory(directory) => {
             let root = directory::open(directory).map_err(failed)?;

@@ -12,23 +12,11 @@ use super::{
 };
 use crate::front_matter::FRONT_MATTER_BYTES_MAX;
 
-/// The beginning of a `SKILL.md`, or all of it.
-#[derive(Debug)]
-pub(super) struct SkillText {
-    pub(super) bytes: Vec<u8>,
-}
-
 /// The files of a skill.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct SkillFiles {
     pub(super) names: Vec<String>,
     pub(super) has_more: bool,
-}
-
-impl SkillText {
-    pub(super) fn of_text(text: &str) -> Self {
-        Self { bytes: text.as_bytes().to_vec() }
-    }
 }
 
 /// Returns the sorted entries of a directory of skills, at most one more than haft looks at. Returns no entries if the
@@ -52,14 +40,14 @@ pub(super) fn list_entries(directory: &Path) -> Result<Vec<PathBuf>, String> {
 }
 
 /// Returns as much of the `SKILL.md` of a directory as its front matter can take; nothing if there is none.
-pub(super) fn read_first_lines(directory: &Path) -> Result<Option<SkillText>, String> {
+pub(super) fn read_first_lines(directory: &Path) -> Result<Option<Vec<u8>>, String> {
     let root = open(directory)?;
     // The lines of dashes around it come on top.
     read(&root, FRONT_MATTER_BYTES_MAX + 64)
 }
 
 /// Returns the whole `SKILL.md`.
-pub(super) fn read_whole(root: &Root) -> Result<SkillText, String> {
+pub(super) fn read_whole(root: &Root) -> Result<Vec<u8>, String> {
     let bytes_max = usize::try_from(SKILL_BYTES_MAX).unwrap_or(usize::MAX);
     read(root, bytes_max)?.ok_or_else(|| format!("{FILE_NAME} is gone"))
 }
@@ -69,7 +57,7 @@ pub(super) fn open(directory: &Path) -> Result<Root, String> {
     Root::open(directory).map_err(|err| err.to_string())
 }
 
-fn read(root: &Root, bytes_max: usize) -> Result<Option<SkillText>, String> {
+fn read(root: &Root, bytes_max: usize) -> Result<Option<Vec<u8>>, String> {
     let refused = |err: RootError| match err {
         RootError::Escape { .. } | RootError::Outside { .. } => {
             "a link that leads out of the skill's directory is not followed: copy the file"
@@ -89,7 +77,7 @@ fn read(root: &Root, bytes_max: usize) -> Result<Option<SkillText>, String> {
     let mut bytes = Vec::new();
     let bytes_max = u64::try_from(bytes_max).unwrap_or(u64::MAX);
     opened.file.take(bytes_max).read_to_end(&mut bytes).map_err(|err| err.to_string())?;
-    Ok(Some(SkillText { bytes }))
+    Ok(Some(bytes))
 }
 
 /// Returns the other files of a skill, sorted. Links count where they lead to files of the skill.

@@ -3,7 +3,6 @@
 use haft_contract::is_invisible;
 use serde::Deserialize;
 
-use super::directory::SkillText;
 use super::{SKILL_DESCRIPTION_CHARS_MAX, SKILL_NAME_CHARS_MAX};
 use crate::front_matter::{FrontMatter as Parted, FrontMatterFault as Fault};
 
@@ -27,8 +26,8 @@ struct SkillFrontMatterFields {
 }
 
 /// Returns the front matter of a skill.
-pub(super) fn parse(held: &SkillText) -> Result<SkillFrontMatter, Fault> {
-    let parted = Parted::split(&held.bytes)?;
+pub(super) fn parse(text: &[u8]) -> Result<SkillFrontMatter, Fault> {
+    let parted = Parted::split(text)?;
     let fields: SkillFrontMatterFields = parted.read().map_err(|err| {
         let message = format!(
             "the front matter is not YAML with a text for name and description: {}",
@@ -38,7 +37,19 @@ pub(super) fn parse(held: &SkillText) -> Result<SkillFrontMatter, Fault> {
     })?;
     // A missing field is reported at the first line of the front matter.
     let place = |key: &str| parted.line_of(key).or(Some(1));
-    let name = check_name(fields.name, place("name"))?;
+    let name = fields.name.unwrap_or_default();
+    let is_word = |word: &str| {
+        !word.is_empty() && word.chars().all(|one| one.is_ascii_lowercase() || one.is_ascii_digit())
+    };
+    if name.len() > SKILL_NAME_CHARS_MAX || !name.split('-').all(is_word) {
+        let shown: String = name.chars().take(SKILL_NAME_CHARS_MAX + 1).collect();
+        let found = if name.is_empty() { "none".to_owned() } else { format!("{shown:?}") };
+        let message = format!(
+            "name: expected 1 to {SKILL_NAME_CHARS_MAX} lower-case letters, digits and single hyphens between them, \
+             found {found}"
+        );
+        return Err(fault(place("name"), &message));
+    }
     // Models and terminals read the description, so invisible characters must not reach them.
     let description = fields.description.unwrap_or_default();
     let visible: String =
@@ -67,26 +78,8 @@ pub(super) fn parse(held: &SkillText) -> Result<SkillFrontMatter, Fault> {
 }
 
 /// Returns the text below the front matter.
-pub(super) fn body(held: &SkillText) -> Result<&str, Fault> {
-    Parted::split(&held.bytes)?.body()
-}
-
-/// A name as the format has it: lower-case letters and digits, words joined by single hyphens.
-fn check_name(name: Option<String>, line: Option<u64>) -> Result<String, Fault> {
-    let name = name.unwrap_or_default();
-    let is_word = |word: &str| {
-        !word.is_empty() && word.chars().all(|one| one.is_ascii_lowercase() || one.is_ascii_digit())
-    };
-    if name.len() <= SKILL_NAME_CHARS_MAX && name.split('-').all(is_word) {
-        return Ok(name);
-    }
-    let shown: String = name.chars().take(SKILL_NAME_CHARS_MAX + 1).collect();
-    let found = if name.is_empty() { "none".to_owned() } else { format!("{shown:?}") };
-    let message = format!(
-        "name: expected 1 to {SKILL_NAME_CHARS_MAX} lower-case letters, digits and single hyphens between them, found \
-         {found}"
-    );
-    Err(fault(line, &message))
+pub(super) fn body(text: &[u8]) -> Result<&str, Fault> {
+    Parted::split(text)?.body()
 }
 
 fn fault(line: Option<u64>, message: &str) -> Fault {

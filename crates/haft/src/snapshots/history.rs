@@ -247,7 +247,21 @@ impl SnapshotHistory {
         let (stores, busy) = alone.map_err(SnapshotHistoryError::Interrupted)??;
         pruned.busy = busy;
         // Read after the stores are locked, when no process can add snapshots any more.
-        let mut needed = self.needed_trees().await?;
+        let mut needed: HashMap<PathBuf, Vec<TreeId>> = HashMap::new();
+        let mut query = RunQuery::default();
+        loop {
+            let runs = self.journal.runs(query.clone()).await?;
+            for run in &runs {
+                for note in self.journal.snapshots(&run.id, None).await? {
+                    let trees = needed.entry(store_directory(&self.directory, &note.root));
+                    let trees = trees.or_default();
+                    trees.extend(tree(&note, &note.before)?);
+                    trees.extend(tree(&note, &note.after)?);
+                }
+            }
+            let Some(last) = runs.into_iter().next_back() else { break };
+            query.before = Some(last.id);
+        }
         for (path, store) in stores {
             let keep = needed.remove(&path).unwrap_or_default();
             let finished = run_blocking(move || Ok(store.prune_unneeded(keep))).await;
@@ -354,25 +368,6 @@ impl SnapshotHistory {
         }
         let composed = store.compose(&pairs)?;
         Ok(RootChanges { calls, remarks, ends_now, root: opened, store, composed })
-    }
-
-    /// Returns the trees that the journal names, by the directory of their store.
-    async fn needed_trees(&self) -> Result<HashMap<PathBuf, Vec<TreeId>>, SnapshotHistoryError> {
-        let mut needed: HashMap<PathBuf, Vec<TreeId>> = HashMap::new();
-        let mut query = RunQuery::default();
-        loop {
-            let runs = self.journal.runs(query.clone()).await?;
-            for run in &runs {
-                for note in self.journal.snapshots(&run.id, None).await? {
-                    let trees = needed.entry(store_directory(&self.directory, &note.root));
-                    let trees = trees.or_default();
-                    trees.extend(tree(&note, &note.before)?);
-                    trees.extend(tree(&note, &note.after)?);
-                }
-            }
-            let Some(last) = runs.into_iter().next_back() else { return Ok(needed) };
-            query.before = Some(last.id);
-        }
     }
 }
 

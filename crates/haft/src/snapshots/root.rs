@@ -125,17 +125,21 @@ impl SnapshotRoot {
     ) -> Result<RootSnapshot, String> {
         let look = match reach {
             SnapshotScope::Everything => self.snapshot_everything(is_followed).await,
-            SnapshotScope::Paths(paths) => {
-                let paths = paths.clone();
-                self.snapshot_paths(move |place| place.record(ChangeScope::Only { paths: &paths }))
-                    .await
-            }
-            SnapshotScope::Exactly(paths) => {
-                let paths = paths.clone();
-                self.snapshot_paths(move |place| {
-                    place.record(ChangeScope::Exactly { paths: &paths })
-                })
-                .await
+            SnapshotScope::Paths(_) | SnapshotScope::Exactly(_) => {
+                let (place, reach) = (Arc::clone(self), reach.clone());
+                let look = run_blocking(move || {
+                    let hold = place.hold()?;
+                    let changed = match &reach {
+                        SnapshotScope::Everything => ChangeScope::Anything,
+                        SnapshotScope::Paths(paths) => ChangeScope::Only { paths },
+                        SnapshotScope::Exactly(paths) => ChangeScope::Exactly { paths },
+                    };
+                    let store = place.store().map_err(|err| err.to_string())?;
+                    let report = store.record(&place.root, &place.options, changed);
+                    let tree = report.map_err(|err| err.to_string())?.tree;
+                    Ok(RootSnapshot { tree, _hold: hold })
+                });
+                look.await
             }
         };
         if !self.is_sync_due.swap(true, Ordering::SeqCst) {
@@ -147,19 +151,6 @@ impl SnapshotRoot {
             });
         }
         look
-    }
-
-    async fn snapshot_paths(
-        self: &Arc<Self>,
-        record: impl FnOnce(&SnapshotRoot) -> Result<TreeId, RecordError> + Send + 'static,
-    ) -> Result<RootSnapshot, String> {
-        let place = Arc::clone(self);
-        let look = run_blocking(move || {
-            let hold = place.hold()?;
-            let tree = record(&place).map_err(|err| err.to_string())?;
-            Ok(RootSnapshot { tree, _hold: hold })
-        });
-        look.await
     }
 
     async fn snapshot_everything(
@@ -197,10 +188,6 @@ impl SnapshotRoot {
             outcome
         });
         outcome.await.map(|tree| RootSnapshot { tree, _hold: hold })
-    }
-
-    fn record(&self, changed: ChangeScope<'_>) -> Result<TreeId, RecordError> {
-        Ok(self.store()?.record(&self.root, &self.options, changed)?.tree)
     }
 
     fn hold(&self) -> Result<SharedStoreLock, String> {

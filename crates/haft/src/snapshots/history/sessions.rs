@@ -25,9 +25,9 @@ pub(super) async fn runs_of(
             let Some(oldest) = page.last() else { break };
             before = Some(oldest.id.clone());
             // Rows that another hand wrote may go round in a circle.
-            for chat in page.into_iter().filter(|chat| seen.insert(chat.id.clone())) {
-                runs.push(chat.id.run());
-                waiting.push(chat.id);
+            for session in page.into_iter().filter(|session| seen.insert(session.id.clone())) {
+                runs.push(session.id.run());
+                waiting.push(session.id);
             }
         }
     }
