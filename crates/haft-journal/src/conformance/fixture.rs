@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use super::CaseResult;
 use crate::{
     CallRow, CallStatus, Journal, Lease, LeaseOwner, LeaseRequest, NewRun, Outcome, PlannedCall,
     RunRow,
@@ -11,9 +12,13 @@ use haft_contract::{
 };
 use serde_json::json;
 
+fn run_id(id: &str) -> RunId {
+    RunId::parse(id).expect("the fixtures name runs as runs can be named")
+}
+
 pub fn run(id: &str) -> NewRun {
     NewRun {
-        id: RunId::parse(id).unwrap(),
+        id: run_id(id),
         front_end: "cli".to_owned(),
         root: "/project".to_owned(),
         started_at_ms: 1_000,
@@ -34,17 +39,17 @@ pub fn brief_request(owner: &str) -> LeaseRequest {
 }
 
 /// Takes a new run, so that its fencing token is 1.
-pub async fn open(journal: &dyn Journal, id: &str) -> Lease {
-    let lease = journal.open_run(run(id), request("one")).await.unwrap();
+pub async fn open(journal: &dyn Journal, id: &str) -> CaseResult<Lease> {
+    let lease = journal.open_run(run(id), request("one")).await?;
     assert_eq!(lease.fencing_token, 1);
-    lease
+    Ok(lease)
 }
 
 pub fn scope(run: &str) -> AttemptAddress {
-    AttemptAddress::first_of_run(RunId::parse(run).unwrap())
+    AttemptAddress::first_of_run(run_id(run))
 }
 
-/// Returns a call whose times and input follow from its number, made under the first epoch of its run.
+/// Returns a call whose times and input follow from its number, made under the first fencing token of its run.
 pub fn call(scope: &AttemptAddress, seq: u32, effect: Effect) -> PlannedCall {
     let tool = match effect {
         Effect::Read => "read",
@@ -98,15 +103,16 @@ pub fn output(data: serde_json::Value) -> Envelope {
 }
 
 /// Records a call from its intent to its end.
-pub async fn record(journal: &dyn Journal, call: PlannedCall, status: CallStatus) {
-    let intent = journal.intend(call).await.unwrap();
-    journal.settle(intent, outcome(status)).await.unwrap();
+pub async fn record(journal: &dyn Journal, call: PlannedCall, status: CallStatus) -> CaseResult {
+    let intent = journal.intend(call).await?;
+    journal.settle(intent, outcome(status)).await?;
+    Ok(())
 }
 
 /// Renders calls one a line: change number, place, tool and status.
 pub fn lines(rows: &[CallRow]) -> String {
     rows.iter().fold(String::new(), |mut text, row| {
-        writeln!(text, "{} {} {} {}", row.change, row.id(), row.tool, row.status).unwrap();
+        let _ = writeln!(text, "{} {} {} {}", row.change, row.id(), row.tool, row.status);
         text
     })
 }
@@ -115,12 +121,11 @@ pub fn lines(rows: &[CallRow]) -> String {
 pub fn run_lines(rows: &[RunRow]) -> String {
     rows.iter().fold(String::new(), |mut text, row| {
         let RunRow { id, last_call_at_ms, calls, failed, refused, intended, unknown, .. } = row;
-        writeln!(
+        let _ = writeln!(
             text,
             "{id} last {last_call_at_ms:?} calls {calls} failed {failed} refused {refused} \
              intended {intended} unknown {unknown}"
-        )
-        .unwrap();
+        );
         text
     })
 }

@@ -8,16 +8,41 @@
 //! its runtime of several threads. The expression gets a directory that is empty and goes after the test, and returns a
 //! journal that was never used.
 #![expect(missing_docs, reason = "the name of a case says what it checks")]
-#![expect(clippy::unwrap_used, reason = "these are tests")]
 
 pub mod cases;
 pub mod fixture;
 pub mod session_fixture;
 
+use std::fmt;
+use std::panic::Location;
+
 pub use tempfile::tempdir;
 
 /// A journal that several tasks use.
 pub type Shared = std::sync::Arc<dyn crate::Journal>;
+
+/// The result of a case. It fails with the first error of the journal that the case does not expect; what the case
+/// compares, it asserts.
+pub type CaseResult<T = ()> = Result<T, CaseError>;
+
+/// An error that a case does not expect, and the line of the case that it came from.
+pub struct CaseError {
+    message: String,
+    location: &'static Location<'static>,
+}
+
+impl<E: std::error::Error> From<E> for CaseError {
+    #[track_caller]
+    fn from(err: E) -> Self {
+        Self { message: err.to_string(), location: Location::caller() }
+    }
+}
+
+impl fmt::Debug for CaseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.location, self.message)
+    }
+}
 
 /// Makes a test of each case for one store: see [the module](crate::conformance).
 #[macro_export]
@@ -93,10 +118,10 @@ macro_rules! conformance_tests {
 
             $(
                 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-                async fn $case() {
-                    let directory = $crate::conformance::tempdir().unwrap();
+                async fn $case() -> $crate::conformance::CaseResult {
+                    let directory = $crate::conformance::tempdir()?;
                     let open: fn(&std::path::Path) -> $crate::conformance::Shared = $open;
-                    $crate::conformance::cases::$case(open(directory.path())).await;
+                    $crate::conformance::cases::$case(open(directory.path())).await
                 }
             )*
         }

@@ -8,7 +8,8 @@ use crate::{
     SessionMessage, SessionMode, SessionRecord, SessionRow, SessionStatus, TokenCounts,
 };
 
-use crate::conformance::fixture::{request, run};
+use super::CaseResult;
+use super::fixture::{request, run};
 
 pub fn session_id(number: u128) -> SessionId {
     SessionId::from_bits(number)
@@ -23,16 +24,16 @@ pub fn part_id(number: u128) -> PartId {
 }
 
 /// Takes the run of a session for its first owner.
-pub async fn open_session(journal: &dyn Journal, number: u128) -> Lease {
-    journal.open_run(run(session_id(number).as_str()), request("one")).await.unwrap()
+pub async fn open_session(journal: &dyn Journal, number: u128) -> CaseResult<Lease> {
+    Ok(journal.open_run(run(session_id(number).as_str()), request("one")).await?)
 }
 
 /// Takes the run of a session, and records the session.
-pub async fn begin_session(journal: &dyn Journal, number: u128) -> Lease {
-    let lease = open_session(journal, number).await;
+pub async fn begin_session(journal: &dyn Journal, number: u128) -> CaseResult<Lease> {
+    let lease = open_session(journal, number).await?;
     let session = SessionRecord::Session(session(number));
-    record_all(journal, &lease, vec![session]).await.unwrap();
-    lease
+    record_all(journal, &lease, vec![session]).await?;
+    Ok(lease)
 }
 
 pub async fn record_all(
@@ -151,18 +152,19 @@ pub async fn transcript(
     journal: &dyn SessionJournal,
     session: u128,
     query: MessageQuery,
-) -> String {
-    let messages = journal.session_messages(&session_id(session), query).await.unwrap();
-    messages.into_iter().fold(String::new(), |mut text, (message, parts)| {
+) -> CaseResult<String> {
+    let messages = journal.session_messages(&session_id(session), query).await?;
+    let mut text = String::new();
+    for (message, parts) in messages {
         let finish = message.finish.map_or("-", MessageFinish::as_str);
         let (number, role) = (message.id.bits(), message.role);
-        write!(text, "{number} {role} {} {finish}", message.kind).unwrap();
+        write!(text, "{number} {role} {} {finish}", message.kind)?;
         for part in parts {
             let state = part.state.map_or("-", PartState::as_str);
             let said = part.text.as_deref().unwrap_or_default();
-            write!(text, " | {} {} {state} {said:?}", part.id.bits(), part.kind).unwrap();
+            write!(text, " | {} {} {state} {said:?}", part.id.bits(), part.kind)?;
         }
         text.push('\n');
-        text
-    })
+    }
+    Ok(text)
 }

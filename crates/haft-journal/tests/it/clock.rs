@@ -107,7 +107,7 @@ async fn a_clock_that_jumps_ahead_takes_a_run_and_loses_nothing() {
             fencing_token: taken.fencing_token,
             ..call(&scope("r"), 2, Effect::Once)
         };
-        record(&*journal, planned, CallStatus::Succeeded).await;
+        record(&*journal, planned, CallStatus::Succeeded).await.unwrap();
         let outcome = crate::fixture::outcome(CallStatus::Succeeded);
         assert!(matches!(journal.settle(intent, outcome).await, Err(JournalError::Fenced { .. })));
         assert_eq!(journal.late_outcomes(&run("r").id).await.unwrap().len(), 1);

@@ -25,8 +25,8 @@ async fn lines_are_the_journal_when_the_file_is_opened_again() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("journal.jsonl");
     let journal = JournalMachine::over(LinesStore::open(&path).unwrap());
-    let lease = open(&journal, "r").await;
-    record(&journal, call(&scope("r"), 1, Effect::Once), CallStatus::Succeeded).await;
+    let lease = open(&journal, "r").await.unwrap();
+    record(&journal, call(&scope("r"), 1, Effect::Once), CallStatus::Succeeded).await.unwrap();
     drop(journal.intend(call(&scope("r"), 2, Effect::Once)).await.unwrap());
     let before = journal.calls(CallQuery::default()).await.unwrap();
     drop(journal);

@@ -109,7 +109,7 @@ fn write_for_ever(path: &Path, life: &str) {
     runtime.block_on(async {
         let journal = Arc::new(SqliteJournal::open(path).unwrap());
         let scope = scope(&format!("run-{life}"));
-        open(&*journal, scope.run.as_str()).await;
+        open(&*journal, scope.run.as_str()).await.unwrap();
         let mut tasks = tokio::task::JoinSet::new();
         for iteration in 0..TASKS {
             let scope = AttemptAddress { iteration, ..scope.clone() };

@@ -34,8 +34,10 @@ fn commits_of(seqs: std::ops::RangeInclusive<u32>, effect: Effect) -> usize {
     let journal = SqliteJournal::open(&path).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     runtime.block_on(async {
-        open(&journal, "r").await;
-        record(&journal, call(&scope("r"), 1_000, Effect::Once), CallStatus::Succeeded).await;
+        open(&journal, "r").await.unwrap();
+        record(&journal, call(&scope("r"), 1_000, Effect::Once), CallStatus::Succeeded)
+            .await
+            .unwrap();
     });
     let before = commits_in_log(&path);
 

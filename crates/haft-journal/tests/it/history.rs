@@ -65,7 +65,7 @@ async fn take_up(journal: &SqliteJournal, rows: &[CallRow]) {
         let scope = AttemptAddress { attempt: 9, ..scope(id) };
         let planned =
             PlannedCall { fencing_token: lease.fencing_token, ..call(&scope, 1, Effect::Once) };
-        record(journal, planned.clone(), CallStatus::Succeeded).await;
+        record(journal, planned.clone(), CallStatus::Succeeded).await.unwrap();
         let row = journal.calls(CallQuery::of_call(planned.id)).await.unwrap().remove(0);
         assert!(row.change > greatest, "change {} was given out before", row.change);
         journal.close_run(lease).await.unwrap();

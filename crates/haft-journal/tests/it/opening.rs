@@ -26,8 +26,8 @@ fn check_error(prepare: impl Fn(&Path) -> PathBuf, expect: Expect) {
 /// Opens the journal, records one call and returns all calls.
 async fn use_once(path: &Path, seq: u32) -> String {
     let journal = SqliteJournal::open(path).unwrap();
-    open(&journal, "r").await;
-    record(&journal, call(&scope("r"), seq, Effect::Once), CallStatus::Succeeded).await;
+    open(&journal, "r").await.unwrap();
+    record(&journal, call(&scope("r"), seq, Effect::Once), CallStatus::Succeeded).await.unwrap();
     lines(&journal.calls(CallQuery::default()).await.unwrap())
 }
 
@@ -63,7 +63,7 @@ async fn only_the_owner_can_look_inside() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("state/haft/journal.db");
     let journal = SqliteJournal::open(&path).unwrap();
-    open(&journal, "r").await;
+    open(&journal, "r").await.unwrap();
     let mode = |name: &str| {
         let path = directory.path().join(name);
         format!("{:o} {name}\n", fs::metadata(path).unwrap().permissions().mode() & 0o777)
@@ -257,7 +257,7 @@ async fn a_journal_that_was_taken_away_is_noticed_before_anything_is_acknowledge
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("journal.db");
         let journal = SqliteJournal::open(&path).unwrap();
-        open(&journal, "r").await;
+        open(&journal, "r").await.unwrap();
         fs::remove_file(&path).unwrap();
         if replaced {
             fs::write(&path, "").unwrap();

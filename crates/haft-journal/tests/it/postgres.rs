@@ -66,7 +66,7 @@ async fn a_server_that_crashes_loses_nothing_that_was_acknowledged() {
     const CALLS: u32 = 60;
     let server = Arc::new(Server::start("fsync = on"));
     let journal = Arc::new(connect(&server.url()).await);
-    open(&*journal, "r").await;
+    open(&*journal, "r").await.unwrap();
     let mut tasks = tokio::task::JoinSet::new();
     for iteration in 0..STREAMS {
         let journal = Arc::clone(&journal);
@@ -100,7 +100,7 @@ async fn what_was_sent_before_a_cut_is_looked_up() {
         let proxy = Arc::new(Proxy::start(server.port()));
         let database = server.database();
         let journal = Arc::new(connect(&url_through(&proxy, &database)).await);
-        open(&*journal, "r").await;
+        open(&*journal, "r").await.unwrap();
         let mut tasks = tokio::task::JoinSet::new();
         for iteration in 0..STREAMS {
             let (journal, proxy) = (Arc::clone(&journal), Arc::clone(&proxy));
@@ -182,8 +182,8 @@ async fn an_action_whose_answer_is_lost_answers_as_if_it_were_not() {
 async fn a_conflict_is_one_after_a_cut_too() {
     let proxy = Proxy::start(Server::shared().port());
     let journal = connect(&url_through(&proxy, &Server::shared().database())).await;
-    open(&journal, "r").await;
-    record(&journal, call(&scope("r"), 1, Effect::Once), CallStatus::Succeeded).await;
+    open(&journal, "r").await.unwrap();
+    record(&journal, call(&scope("r"), 1, Effect::Once), CallStatus::Succeeded).await.unwrap();
     let other = call_of(&scope("r"), 1, ("write", Effect::Once), r#"{"path":"another"}"#);
     proxy.cut_next(Cut::BeforeAnswer);
     let result = journal.intend(other).await;
@@ -220,7 +220,7 @@ async fn of_two_journals_that_write_a_follower_sees_every_change_in_order() {
     const CALLS: u32 = 30;
     let url = Server::shared().url();
     let journals = [Arc::new(connect(&url).await), Arc::new(connect(&url).await)];
-    open(&*journals[0], "r").await;
+    open(&*journals[0], "r").await.unwrap();
     let mut tasks = tokio::task::JoinSet::new();
     for (number, journal) in (0..).zip(&journals) {
         for task in 0..TASKS {
@@ -229,7 +229,9 @@ async fn of_two_journals_that_write_a_follower_sees_every_change_in_order() {
             tasks.spawn(async move {
                 for seq in 1..=CALLS {
                     let effect = if seq % 2 == 0 { Effect::Read } else { Effect::Once };
-                    record(&*journal, call(&scope, seq, effect), CallStatus::Succeeded).await;
+                    record(&*journal, call(&scope, seq, effect), CallStatus::Succeeded)
+                        .await
+                        .unwrap();
                 }
             });
         }
@@ -255,7 +257,7 @@ async fn several_bring_a_new_database_up_to_date_at_once() {
         let url = url.clone();
         tasks.spawn(async move {
             let journal = connect(&url).await;
-            open(&journal, &format!("run-{number}")).await;
+            open(&journal, &format!("run-{number}")).await.unwrap();
         });
     }
     while let Some(task) = tasks.join_next().await {
@@ -299,9 +301,9 @@ async fn the_view_has_a_row_for_every_call_that_is_not_open() {
     let server = Server::shared();
     let database = server.database();
     let journal = connect(&server.url_of(&database)).await;
-    open(&journal, "r").await;
-    record(&journal, call(&scope("r"), 1, Effect::Once), CallStatus::Succeeded).await;
-    record(&journal, call(&scope("r"), 2, Effect::Read), CallStatus::Failed).await;
+    open(&journal, "r").await.unwrap();
+    record(&journal, call(&scope("r"), 1, Effect::Once), CallStatus::Succeeded).await.unwrap();
+    record(&journal, call(&scope("r"), 2, Effect::Read), CallStatus::Failed).await.unwrap();
     drop(journal.intend(call(&scope("r"), 3, Effect::Once)).await.unwrap());
     let holder = journal.lease_holders().await.unwrap().remove(0);
     journal.abandon_run(holder).await.unwrap();
@@ -322,7 +324,7 @@ async fn the_view_cuts_an_output_before_the_character_that_crosses_the_bound() {
     let server = Server::shared();
     let database = server.database();
     let journal = connect(&server.url_of(&database)).await;
-    open(&journal, "r").await;
+    open(&journal, "r").await.unwrap();
     // The quotes of the JSON string count; of a cut one only the first is left.
     let room = haft_journal::limits::VIEW_OUTPUT_BYTES_MAX - 1;
     let mut expected = String::new();
@@ -441,13 +443,13 @@ async fn an_empty_schema_made_for_haft_is_used() {
     let server = Server::shared();
     let database = server.database();
     server.ask(&database, "CREATE SCHEMA haft");
-    open(&connect(&server.url_of(&database)).await, "r").await;
+    open(&connect(&server.url_of(&database)).await, "r").await.unwrap();
 }
 
 #[tokio::test]
 async fn a_number_beyond_a_column_takes_nobody_else_with_it() {
     let journal = connect(&Server::shared().url()).await;
-    open(&journal, "r").await;
+    open(&journal, "r").await.unwrap();
     let beyond = PlannedCall { started_at_ms: u64::MAX, ..call(&scope("r"), 1, Effect::Once) };
     let (refused, recorded) =
         tokio::join!(journal.intend(beyond), journal.intend(call(&scope("r"), 2, Effect::Once)),);
@@ -463,12 +465,12 @@ async fn a_lease_outlives_a_crash_of_the_server() {
     let server = Server::start("fsync = on");
     let url = server.url();
     let journal = connect(&url).await;
-    let lease = open(&journal, "r").await;
+    let lease = open(&journal, "r").await.unwrap();
     server.crash();
     server.restart();
     let refused = connect(&url).await.open_run(run("r"), request("two")).await;
     assert!(matches!(refused, Err(JournalError::LeaseHeld { .. })), "{refused:?}");
-    record(&journal, call(&scope("r"), 1, Effect::Once), CallStatus::Succeeded).await;
+    record(&journal, call(&scope("r"), 1, Effect::Once), CallStatus::Succeeded).await.unwrap();
     journal.close_run(lease).await.unwrap();
     server.crash();
     server.restart();
@@ -555,7 +557,7 @@ async fn a_lock_is_waited_for_until_the_bound() {
     let server = Server::start("client_connection_check_interval = 100");
     let database = server.database();
     let journal = connect(&server.url_of(&database)).await;
-    open(&journal, "r").await;
+    open(&journal, "r").await.unwrap();
     let blocker = Blocker::of(&server, &database);
     let planned = call(&scope("r"), 1, Effect::Once);
     let locked = journal.intend(planned.clone()).await.unwrap_err();
@@ -564,7 +566,7 @@ async fn a_lock_is_waited_for_until_the_bound() {
         .assert_eq(&locked.to_string().replace(&place, "PLACE"));
     assert_eq!(all_calls(&journal).await, []);
     drop(blocker);
-    record(&journal, planned, CallStatus::Succeeded).await;
+    record(&journal, planned, CallStatus::Succeeded).await.unwrap();
     assert_eq!(all_calls(&journal).await.len(), 1);
 }
 

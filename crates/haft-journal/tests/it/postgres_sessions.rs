@@ -28,7 +28,7 @@ async fn converse(journal: &dyn Journal, number: u128, prepare: impl Fn()) {
     let of = |part: u128| number * 100 + part;
     prepare();
     let lease = journal.open_run(run(session_id(own).as_str()), request("one")).await.unwrap();
-    let of_child = open_session(journal, begun).await;
+    let of_child = open_session(journal, begun).await.unwrap();
     let text = |text: &str| Part(text_part(own, of(20), of(21), text));
     let call = |state: PartState| Part(tool_part(own, of(20), of(22), state));
     let ended =
@@ -124,7 +124,7 @@ async fn what_was_said_before_a_crash_of_the_server_is_kept() {
     // Only commits that a caller waits for are written to the disk.
     let server = Arc::new(Server::start("fsync = on\nwal_writer_delay = 10s"));
     let journal = PostgresJournal::connect(&server.url()).await.unwrap();
-    let lease = begin_session(&journal, 1).await;
+    let lease = begin_session(&journal, 1).await.unwrap();
     for number in 1..=CRASHES {
         let id = number * 10;
         let words = Part(text_part(1, id, id, &format!("words {number}")));
@@ -153,7 +153,7 @@ async fn what_was_said_before_a_crash_of_the_server_is_kept() {
         40 user said - | 40 text - "words 4"
         41 user said -
     "#]]
-    .assert_eq(&transcript(&journal, 1, MessageQuery::default()).await);
+    .assert_eq(&transcript(&journal, 1, MessageQuery::default()).await.unwrap());
     let calls = journal.calls(CallQuery::default()).await.unwrap();
     assert!(calls.iter().all(|row| row.status == CallStatus::Succeeded), "{calls:?}");
     assert_eq!((calls.len(), journal.verify().await.unwrap().len()), (2, 0));

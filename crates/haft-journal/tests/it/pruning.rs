@@ -12,9 +12,11 @@ use crate::fixture::{call, open, record, request, run, scope};
 async fn interrupted(directory: &tempfile::TempDir) -> SqliteJournal {
     let path = directory.path().join("journal.db");
     let journal = SqliteJournal::open(&path).unwrap();
-    let lease = open(&journal, "r").await;
+    let lease = open(&journal, "r").await.unwrap();
     for seq in 1..=3 {
-        record(&journal, call(&scope("r"), seq, Effect::Once), CallStatus::Succeeded).await;
+        record(&journal, call(&scope("r"), seq, Effect::Once), CallStatus::Succeeded)
+            .await
+            .unwrap();
     }
     journal.close_run(lease).await.unwrap();
     let killed = "UPDATE runs SET is_being_removed = 1; DELETE FROM calls WHERE seq = 1";

@@ -57,7 +57,7 @@ async fn fill(disk: &Path) {
     std::fs::write(&ballast, vec![1; 500_000]).unwrap();
     let path = disk.join("journal.db");
     let journal = SqliteJournal::open(&path).unwrap();
-    open(&journal, "r").await;
+    open(&journal, "r").await.unwrap();
     let input = format!("{{\"content\":\"{}\"}}", "x".repeat(10_000));
     let large = |seq| call_of(&scope("r"), seq, ("write", Effect::Once), &input);
 
@@ -77,7 +77,7 @@ async fn fill(disk: &Path) {
     assert!(acknowledged > 10, "only {acknowledged} calls fit");
 
     std::fs::remove_file(&ballast).unwrap();
-    record(&journal, call(&scope("r"), seq, Effect::Once), CallStatus::Succeeded).await;
+    record(&journal, call(&scope("r"), seq, Effect::Once), CallStatus::Succeeded).await.unwrap();
     drop(journal);
     let journal = SqliteJournal::open(&path).unwrap();
     let rows = journal.calls(CallQuery::default()).await.unwrap();

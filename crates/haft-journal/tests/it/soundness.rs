@@ -13,9 +13,9 @@ use crate::fixture::{call, open, record, scope};
 /// Records two settled calls and an open one.
 async fn prepare(path: &Path) -> SqliteJournal {
     let journal = SqliteJournal::open(path).unwrap();
-    open(&journal, "r").await;
-    record(&journal, call(&scope("r"), 1, Effect::Once), CallStatus::Succeeded).await;
-    record(&journal, call(&scope("r"), 2, Effect::Read), CallStatus::Failed).await;
+    open(&journal, "r").await.unwrap();
+    record(&journal, call(&scope("r"), 1, Effect::Once), CallStatus::Succeeded).await.unwrap();
+    record(&journal, call(&scope("r"), 2, Effect::Read), CallStatus::Failed).await.unwrap();
     drop(journal.intend(call(&scope("r"), 3, Effect::Once)).await.unwrap());
     journal
 }

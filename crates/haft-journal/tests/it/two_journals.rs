@@ -18,7 +18,7 @@ async fn both_write_and_a_follower_sees_every_change_in_order() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("journal.db");
     let journals = [(); 2].map(|()| Arc::new(SqliteJournal::open(&path).unwrap()));
-    open(&*journals[0], "r").await;
+    open(&*journals[0], "r").await.unwrap();
 
     let mut tasks = tokio::task::JoinSet::new();
     for (number, journal) in (0..).zip(&journals) {
@@ -28,7 +28,9 @@ async fn both_write_and_a_follower_sees_every_change_in_order() {
             tasks.spawn(async move {
                 for seq in 1..=CALLS {
                     let effect = if seq % 2 == 0 { Effect::Read } else { Effect::Once };
-                    record(&*journal, call(&scope, seq, effect), CallStatus::Succeeded).await;
+                    record(&*journal, call(&scope, seq, effect), CallStatus::Succeeded)
+                        .await
+                        .unwrap();
                 }
             });
         }
@@ -87,7 +89,7 @@ async fn a_run_is_one_process_s_and_the_other_is_told_whose() {
 
     let next =
         PlannedCall { fencing_token: lease.fencing_token, ..call(&scope("r"), 2, Effect::Once) };
-    record(&second, next, CallStatus::Succeeded).await;
+    record(&second, next, CallStatus::Succeeded).await.unwrap();
     assert_eq!(second.verify().await.unwrap(), []);
 }
 

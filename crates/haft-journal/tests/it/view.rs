@@ -33,15 +33,15 @@ async fn every_status_has_its_row() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("journal.db");
     let journal = SqliteJournal::open(&path).unwrap();
-    open(&journal, "r").await;
-    record(&journal, call(&scope("r"), 1, Effect::Once), CallStatus::Succeeded).await;
-    record(&journal, call(&scope("r"), 2, Effect::Read), CallStatus::Failed).await;
+    open(&journal, "r").await.unwrap();
+    record(&journal, call(&scope("r"), 1, Effect::Once), CallStatus::Succeeded).await.unwrap();
+    record(&journal, call(&scope("r"), 2, Effect::Read), CallStatus::Failed).await.unwrap();
     let refused = call(&scope("r"), 3, Effect::Once);
     journal.refuse(refused, outcome(CallStatus::Refused)).await.unwrap();
-    record(&journal, call(&scope("r"), 4, Effect::Idempotent), CallStatus::Unknown).await;
+    record(&journal, call(&scope("r"), 4, Effect::Idempotent), CallStatus::Unknown).await.unwrap();
     drop(journal.intend(call(&scope("r"), 5, Effect::Once)).await.unwrap());
     // The owner of this one is gone.
-    let lease = open(&journal, "s").await;
+    let lease = open(&journal, "s").await.unwrap();
     drop(journal.intend(call(&scope("s"), 6, Effect::Once)).await.unwrap());
     journal.close_run(lease).await.unwrap();
 
@@ -61,7 +61,7 @@ async fn cut(text: &str) -> String {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("journal.db");
     let journal = SqliteJournal::open(&path).unwrap();
-    open(&journal, "r").await;
+    open(&journal, "r").await.unwrap();
     let intent = journal.intend(call(&scope("r"), 1, Effect::Read)).await.unwrap();
     let ended = Outcome { envelope: output(json!(text)), ..outcome(CallStatus::Succeeded) };
     journal.settle(intent, ended).await.unwrap();

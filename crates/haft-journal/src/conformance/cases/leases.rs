@@ -10,33 +10,33 @@ use expect_test::expect;
 use haft_contract::Effect;
 
 use super::{check_calls, check_error, told};
-use crate::conformance::Shared;
 use crate::conformance::fixture::{
     brief_request, call, open, outcome, record, request, run, scope,
 };
+use crate::conformance::{CaseResult, Shared};
 
 /// Returns who holds which run, without the times, which are the backend's.
-async fn holders(journal: &dyn Journal) -> String {
+async fn holders(journal: &dyn Journal) -> CaseResult<String> {
     let text = |holder: LeaseHolder| {
         assert!(holder.expires_at_ms >= holder.since_ms);
         format!("{} {} {}\n", holder.run, holder.fencing_token, holder.owner.id)
     };
-    journal.lease_holders().await.unwrap().into_iter().map(text).collect()
+    Ok(journal.lease_holders().await?.into_iter().map(text).collect())
 }
 
 /// Takes a run whose owner's time is over, as one who dies after that.
-async fn take_over(journal: &dyn Journal, owner: &str) -> Lease {
-    journal.open_run(run("r"), brief_request(owner)).await.unwrap()
+async fn take_over(journal: &dyn Journal, owner: &str) -> CaseResult<Lease> {
+    Ok(journal.open_run(run("r"), brief_request(owner)).await?)
 }
 
 fn under(lease: &Lease, call: PlannedCall) -> PlannedCall {
     PlannedCall { fencing_token: lease.fencing_token, ..call }
 }
 
-pub async fn one_owner_at_a_time_has_a_run(journal: Shared) {
-    open(&*journal, "r").await;
-    let err = journal.open_run(run("r"), request("two")).await.unwrap_err().to_string();
-    let (who, when) = err.split_once(" until ").unwrap();
+pub async fn one_owner_at_a_time_has_a_run(journal: Shared) -> CaseResult {
+    open(&*journal, "r").await?;
+    let refusal = told(journal.open_run(run("r"), request("two")).await);
+    let (who, when) = refusal.split_once(" until ").unwrap_or_default();
     expect!["run r is held by process one"].assert_eq(who);
     assert!(
         when.ends_with(
@@ -44,34 +44,36 @@ pub async fn one_owner_at_a_time_has_a_run(journal: Shared) {
         ),
         "{when}"
     );
-    open(&*journal, "s").await;
+    open(&*journal, "s").await?;
     expect![[r#"
         r 1 one
         s 1 one
     "#]]
-    .assert_eq(&holders(&*journal).await);
-    let rows = journal.runs(RunQuery::default()).await.unwrap();
-    assert_eq!(rows[0].holder.as_ref(), journal.lease_holders().await.unwrap().get(1));
+    .assert_eq(&holders(&*journal).await?);
+    let rows = journal.runs(RunQuery::default()).await?;
+    assert_eq!(rows[0].holder.as_ref(), journal.lease_holders().await?.get(1));
+    Ok(())
 }
 
-pub async fn an_owner_gets_its_lease_again(journal: Shared) {
-    let lease = journal.open_run(run("r"), brief_request("one")).await.unwrap();
-    let intent = journal.intend(call(&scope("r"), 1, Effect::Once)).await.unwrap();
-    assert_eq!(open(&*journal, "r").await, lease);
-    journal.settle(intent, outcome(CallStatus::Succeeded)).await.unwrap();
+pub async fn an_owner_gets_its_lease_again(journal: Shared) -> CaseResult {
+    let lease = journal.open_run(run("r"), brief_request("one")).await?;
+    let intent = journal.intend(call(&scope("r"), 1, Effect::Once)).await?;
+    assert_eq!(open(&*journal, "r").await?, lease);
+    journal.settle(intent, outcome(CallStatus::Succeeded)).await?;
     let refusal = journal.open_run(run("r"), request("two")).await;
     assert!(matches!(refusal, Err(crate::JournalError::LeaseHeld { .. })), "{refusal:?}");
+    Ok(())
 }
 
-pub async fn a_lease_is_held_for_longer_or_it_is_over(journal: Shared) {
-    let lease = journal.open_run(run("r"), brief_request("one")).await.unwrap();
-    journal.renew_lease(lease.clone(), request("one")).await.unwrap();
+pub async fn a_lease_is_held_for_longer_or_it_is_over(journal: Shared) -> CaseResult {
+    let lease = journal.open_run(run("r"), brief_request("one")).await?;
+    journal.renew_lease(lease.clone(), request("one")).await?;
     let refusal = journal.open_run(run("r"), request("two")).await;
     assert!(matches!(refusal, Err(crate::JournalError::LeaseHeld { .. })), "{refusal:?}");
-    journal.renew_lease(lease.clone(), brief_request("one")).await.unwrap();
+    journal.renew_lease(lease.clone(), brief_request("one")).await?;
     // No other owner took the run meanwhile, so the lease can still be renewed.
-    journal.renew_lease(lease.clone(), brief_request("one")).await.unwrap();
-    let next = journal.open_run(run("r"), request("two")).await.unwrap();
+    journal.renew_lease(lease.clone(), brief_request("one")).await?;
+    let next = journal.open_run(run("r"), request("two")).await?;
     assert!(next.fencing_token > lease.fencing_token);
     let late = || {
         expect![
@@ -85,14 +87,15 @@ pub async fn a_lease_is_held_for_longer_or_it_is_over(journal: Shared) {
         journal.close_run(elsewhere).await,
         expect!["run s is not in the journal: open it before recording its calls"],
     );
+    Ok(())
 }
 
-pub async fn a_run_given_back_is_free_and_leaves_doubt(journal: Shared) {
-    let lease = open(&*journal, "r").await;
-    record(&*journal, call(&scope("r"), 1, Effect::Once), CallStatus::Succeeded).await;
-    drop(journal.intend(call(&scope("r"), 2, Effect::Idempotent)).await.unwrap());
-    let read = journal.intend(call(&scope("r"), 3, Effect::Read)).await.unwrap();
-    journal.close_run(lease.clone()).await.unwrap();
+pub async fn a_run_given_back_is_free_and_leaves_doubt(journal: Shared) -> CaseResult {
+    let lease = open(&*journal, "r").await?;
+    record(&*journal, call(&scope("r"), 1, Effect::Once), CallStatus::Succeeded).await?;
+    drop(journal.intend(call(&scope("r"), 2, Effect::Idempotent)).await?);
+    let read = journal.intend(call(&scope("r"), 3, Effect::Read)).await?;
+    journal.close_run(lease.clone()).await?;
     check_calls(
         &*journal,
         CallQuery::default(),
@@ -101,50 +104,52 @@ pub async fn a_run_given_back_is_free_and_leaves_doubt(journal: Shared) {
         4 r/main/0/1/2 todo unknown
     "#]],
     )
-    .await;
-    let rows = journal.calls(CallQuery::default()).await.unwrap();
+    .await?;
+    let rows = journal.calls(CallQuery::default()).await?;
     assert_eq!((&rows[1].envelope, rows[1].finished_at_ms), (&None, None));
-    expect![""].assert_eq(&holders(&*journal).await);
+    expect![""].assert_eq(&holders(&*journal).await?);
     check_error(
         journal.settle(read, outcome(CallStatus::Succeeded)).await,
         expect![
             "run r was taken over while this process was not heard of (its fencing token 1 is over): nothing of the run was changed, and an outcome that came with it was kept as a late one; open the run again to go on"
         ],
     );
-    let next = journal.open_run(run("r"), request("one")).await.unwrap();
+    let next = journal.open_run(run("r"), request("one")).await?;
     assert!(next.fencing_token > lease.fencing_token);
+    Ok(())
 }
 
-pub async fn a_lease_that_is_closed_can_be_closed_again(journal: Shared) {
-    let lease = open(&*journal, "r").await;
-    drop(journal.intend(call(&scope("r"), 1, Effect::Once)).await.unwrap());
-    journal.close_run(lease.clone()).await.unwrap();
-    let closed = journal.calls(CallQuery::default()).await.unwrap();
-    journal.close_run(lease.clone()).await.unwrap();
-    assert_eq!(journal.calls(CallQuery::default()).await.unwrap(), closed);
+pub async fn a_lease_that_is_closed_can_be_closed_again(journal: Shared) -> CaseResult {
+    let lease = open(&*journal, "r").await?;
+    drop(journal.intend(call(&scope("r"), 1, Effect::Once)).await?);
+    journal.close_run(lease.clone()).await?;
+    let closed = journal.calls(CallQuery::default()).await?;
+    journal.close_run(lease.clone()).await?;
+    assert_eq!(journal.calls(CallQuery::default()).await?, closed);
     // The next lease is not that lease, whether it is open or closed.
-    let next = journal.open_run(run("r"), request("two")).await.unwrap();
+    let next = journal.open_run(run("r"), request("two")).await?;
     let refused = journal.close_run(lease.clone()).await;
     assert!(matches!(refused, Err(crate::JournalError::Fenced { .. })), "{refused:?}");
     expect![[r#"
         r 2 two
     "#]]
-    .assert_eq(&holders(&*journal).await);
-    journal.close_run(next).await.unwrap();
+    .assert_eq(&holders(&*journal).await?);
+    journal.close_run(next).await?;
     let refused = journal.close_run(lease).await;
     assert!(matches!(refused, Err(crate::JournalError::Fenced { .. })), "{refused:?}");
+    Ok(())
 }
 
-pub async fn giving_up_an_owner_leaves_its_open_calls_in_doubt(journal: Shared) {
-    open(&*journal, "r").await;
-    open(&*journal, "s").await;
+pub async fn giving_up_an_owner_leaves_its_open_calls_in_doubt(journal: Shared) -> CaseResult {
+    open(&*journal, "r").await?;
+    open(&*journal, "s").await?;
     for seq in [3, 1] {
-        drop(journal.intend(call(&scope("r"), seq, Effect::Once)).await.unwrap());
+        drop(journal.intend(call(&scope("r"), seq, Effect::Once)).await?);
     }
-    record(&*journal, call(&scope("r"), 2, Effect::Read), CallStatus::Failed).await;
-    drop(journal.intend(call(&scope("s"), 1, Effect::Once)).await.unwrap());
-    let holder = journal.lease_holders().await.unwrap().remove(0);
-    let given_up = journal.abandon_run(holder.clone()).await.unwrap();
+    record(&*journal, call(&scope("r"), 2, Effect::Read), CallStatus::Failed).await?;
+    drop(journal.intend(call(&scope("s"), 1, Effect::Once)).await?);
+    let holder = journal.lease_holders().await?.remove(0);
+    let given_up = journal.abandon_run(holder.clone()).await?;
     expect!["r/main/0/1/1 r/main/0/1/3"]
         .assert_eq(&given_up.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "));
     check_calls(
@@ -157,22 +162,23 @@ pub async fn giving_up_an_owner_leaves_its_open_calls_in_doubt(journal: Shared) 
         4 s/main/0/1/1 write intended
     "#]],
     )
-    .await;
-    assert_eq!(journal.abandon_run(holder).await.unwrap(), []);
+    .await?;
+    assert_eq!(journal.abandon_run(holder).await?, []);
     expect![[r#"
         s 1 one
     "#]]
-    .assert_eq(&holders(&*journal).await);
+    .assert_eq(&holders(&*journal).await?);
+    Ok(())
 }
 
-pub async fn a_holder_that_was_heard_of_is_not_given_up(journal: Shared) {
-    let lease = journal.open_run(run("r"), brief_request("one")).await.unwrap();
-    drop(journal.intend(call(&scope("r"), 1, Effect::Once)).await.unwrap());
-    let holder = journal.lease_holders().await.unwrap().remove(0);
-    journal.renew_lease(lease, request("one")).await.unwrap();
-    assert_eq!(journal.abandon_run(holder.clone()).await.unwrap(), []);
+pub async fn a_holder_that_was_heard_of_is_not_given_up(journal: Shared) -> CaseResult {
+    let lease = journal.open_run(run("r"), brief_request("one")).await?;
+    drop(journal.intend(call(&scope("r"), 1, Effect::Once)).await?);
+    let holder = journal.lease_holders().await?.remove(0);
+    journal.renew_lease(lease, request("one")).await?;
+    assert_eq!(journal.abandon_run(holder.clone()).await?, []);
     let other = LeaseHolder { fencing_token: holder.fencing_token + 1, ..holder };
-    assert_eq!(journal.abandon_run(other).await.unwrap(), []);
+    assert_eq!(journal.abandon_run(other).await?, []);
     check_calls(
         &*journal,
         CallQuery::default(),
@@ -180,13 +186,14 @@ pub async fn a_holder_that_was_heard_of_is_not_given_up(journal: Shared) {
         1 r/main/0/1/1 write intended
     "#]],
     )
-    .await;
+    .await?;
+    Ok(())
 }
 
-pub async fn under_a_lease_that_is_over_nothing_changes(journal: Shared) {
-    take_over(&*journal, "one").await;
-    let intent = journal.intend(call(&scope("r"), 1, Effect::Once)).await.unwrap();
-    let next = journal.open_run(run("r"), request("two")).await.unwrap();
+pub async fn under_a_lease_that_is_over_nothing_changes(journal: Shared) -> CaseResult {
+    take_over(&*journal, "one").await?;
+    let intent = journal.intend(call(&scope("r"), 1, Effect::Once)).await?;
+    let next = journal.open_run(run("r"), request("two")).await?;
     let results = [
         told(journal.intend(call(&scope("r"), 2, Effect::Once)).await),
         told(journal.amend(&intent, "{}".to_owned()).await),
@@ -205,28 +212,29 @@ pub async fn under_a_lease_that_is_over_nothing_changes(journal: Shared) {
         2 r/main/0/1/1 write unknown
     "#]],
     )
-    .await;
+    .await?;
     record(&*journal, under(&next, call(&scope("r"), 2, Effect::Once)), CallStatus::Succeeded)
-        .await;
+        .await?;
     let not_yet =
         PlannedCall { fencing_token: next.fencing_token + 1, ..call(&scope("r"), 3, Effect::Once) };
     assert!(told(journal.intend(not_yet).await).starts_with("run r was taken over"));
+    Ok(())
 }
 
-pub async fn an_outcome_that_comes_too_late_is_kept(journal: Shared) {
-    take_over(&*journal, "one").await;
-    let effect = journal.intend(call(&scope("r"), 1, Effect::Once)).await.unwrap();
-    let read = journal.intend(call(&scope("r"), 2, Effect::Read)).await.unwrap();
-    let next = journal.open_run(run("r"), request("two")).await.unwrap();
+pub async fn an_outcome_that_comes_too_late_is_kept(journal: Shared) -> CaseResult {
+    take_over(&*journal, "one").await?;
+    let effect = journal.intend(call(&scope("r"), 1, Effect::Once)).await?;
+    let read = journal.intend(call(&scope("r"), 2, Effect::Read)).await?;
+    let next = journal.open_run(run("r"), request("two")).await?;
     // The new owner uses the very number that the read had.
-    record(&*journal, under(&next, call(&scope("r"), 2, Effect::Once)), CallStatus::Failed).await;
-    let before = journal.calls(CallQuery::default()).await.unwrap();
+    record(&*journal, under(&next, call(&scope("r"), 2, Effect::Once)), CallStatus::Failed).await?;
+    let before = journal.calls(CallQuery::default()).await?;
     assert!(journal.settle(effect, outcome(CallStatus::Succeeded)).await.is_err());
     assert!(journal.settle(read, outcome(CallStatus::Failed)).await.is_err());
     let refused = call(&scope("r"), 3, Effect::Once);
     assert!(journal.refuse(refused, outcome(CallStatus::Refused)).await.is_err());
-    assert_eq!(journal.calls(CallQuery::default()).await.unwrap(), before);
-    let late = journal.late_outcomes(&run("r").id).await.unwrap();
+    assert_eq!(journal.calls(CallQuery::default()).await?, before);
+    let late = journal.late_outcomes(&run("r").id).await?;
     expect![[r#"
         [
           {
@@ -277,18 +285,19 @@ pub async fn an_outcome_that_comes_too_late_is_kept(journal: Shared) {
             "envelope": {"type":"error","error_text":"rule 3 denies it","metadata":{"duration_ms":0,"code":"PERMISSION_DENIED"}},
             "finished_at_ms": 3000
           }
-        ]"#]].assert_eq(&serde_json::to_string_pretty(&late).unwrap());
-    assert_eq!(journal.late_outcomes(&run("s").id).await.unwrap(), []);
+        ]"#]].assert_eq(&serde_json::to_string_pretty(&late)?);
+    assert_eq!(journal.late_outcomes(&run("s").id).await?, []);
+    Ok(())
 }
 
-pub async fn a_run_that_gets_no_further_is_given_to_nobody(journal: Shared) {
+pub async fn a_run_that_gets_no_further_is_given_to_nobody(journal: Shared) -> CaseResult {
     for life in 0..RESUMES_MAX {
-        let lease = take_over(&*journal, &format!("life-{life}")).await;
+        let lease = take_over(&*journal, &format!("life-{life}")).await?;
         let fatal = under(&lease, call(&scope("r"), life + 1, Effect::Once));
-        drop(journal.intend(fatal).await.unwrap());
+        drop(journal.intend(fatal).await?);
         // A probe finds out the same each time.
         if life > 0 {
-            settle(&*journal, life, SettledBy::Probe).await;
+            settle(&*journal, life, SettledBy::Probe).await?;
         }
     }
     let stuck = || {
@@ -298,27 +307,27 @@ pub async fn a_run_that_gets_no_further_is_given_to_nobody(journal: Shared) {
     };
     check_error(journal.open_run(run("r"), request("last")).await, stuck());
     check_error(journal.open_run(run("r"), request("last")).await, stuck());
-    expect![""].assert_eq(&holders(&*journal).await);
-    settle(&*journal, RESUMES_MAX, SettledBy::Operator).await;
-    journal.open_run(run("r"), request("last")).await.unwrap();
+    expect![""].assert_eq(&holders(&*journal).await?);
+    settle(&*journal, RESUMES_MAX, SettledBy::Operator).await?;
+    journal.open_run(run("r"), request("last")).await?;
+    Ok(())
 }
 
-pub async fn getting_further_starts_the_count_anew(journal: Shared) {
+pub async fn getting_further_starts_the_count_anew(journal: Shared) -> CaseResult {
     for life in 0..RESUMES_MAX * 2 {
-        let lease = take_over(&*journal, &format!("life-{life}")).await;
+        let lease = take_over(&*journal, &format!("life-{life}")).await?;
         if life % 3 == 0 {
             let step = under(&lease, call(&scope("r"), life + 1, Effect::Read));
-            record(&*journal, step, CallStatus::Succeeded).await;
+            record(&*journal, step, CallStatus::Succeeded).await?;
         }
     }
     for life in 0..RESUMES_MAX * 2 {
-        let lease =
-            journal.open_run(run("s"), brief_request(&format!("life-{life}"))).await.unwrap();
+        let lease = journal.open_run(run("s"), brief_request(&format!("life-{life}"))).await?;
         // One that says goodbye did not die.
-        journal.close_run(lease).await.unwrap();
+        journal.close_run(lease).await?;
     }
     for life in 0..RESUMES_MAX {
-        journal.open_run(run("empty"), brief_request(&format!("life-{life}"))).await.unwrap();
+        journal.open_run(run("empty"), brief_request(&format!("life-{life}"))).await?;
     }
     check_error(
         journal.open_run(run("empty"), request("last")).await,
@@ -326,9 +335,10 @@ pub async fn getting_further_starts_the_count_anew(journal: Shared) {
             "run empty was taken up 10 times and came no further each time: look at what happens after the last of its calls, or begin another run"
         ],
     );
+    Ok(())
 }
 
-async fn settle(journal: &dyn Journal, seq: u32, by: SettledBy) {
+async fn settle(journal: &dyn Journal, seq: u32, by: SettledBy) -> CaseResult {
     let settlement = Settlement {
         call: call(&scope("r"), seq, Effect::Once).id,
         verdict: SettlementVerdict::NotHappened,
@@ -336,5 +346,6 @@ async fn settle(journal: &dyn Journal, seq: u32, by: SettledBy) {
         envelope: outcome(CallStatus::Failed).envelope,
         settled_at_ms: 4_000,
     };
-    journal.resolve(settlement).await.unwrap();
+    journal.resolve(settlement).await?;
+    Ok(())
 }

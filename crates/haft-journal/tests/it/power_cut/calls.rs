@@ -89,7 +89,7 @@ fn spawn_second(life: u32) -> Child {
 }
 
 async fn one_by_one(journal: &SqliteJournal, place: &Place, run: &str) {
-    open(journal, run).await;
+    open(journal, run).await.unwrap();
     for seq in 1..=CALLS_ONE_BY_ONE {
         let effect = if seq % 3 == 0 { Effect::Idempotent } else { Effect::Once };
         let input = format!("{{\"content\":\"{}\"}}", "x".repeat(seq as usize * 900));
@@ -112,7 +112,7 @@ async fn one_by_one(journal: &SqliteJournal, place: &Place, run: &str) {
 /// Records what an agent says before each of its calls. If the intent of a call is there, so are the words before it,
 /// although no caller waited for them.
 async fn speak_and_act(journal: &SqliteJournal, place: &Place, session: u128) {
-    let lease = begin_session(journal, session).await;
+    let lease = begin_session(journal, session).await.unwrap();
     let scope = scope(session_id(session).as_str());
     let words = |number: u128| {
         let message = answer(session, number, Some(MessageFinish::ToolCalls));
@@ -142,7 +142,7 @@ pub(super) fn said_before(session: u128, seq: u32) -> MessageId {
 
 /// Makes each call while the one before is still being settled: an intent is there only with all outcomes before it.
 async fn one_ahead_of_the_other(journal: &SqliteJournal, place: &Place, run: &str) {
-    open(journal, run).await;
+    open(journal, run).await.unwrap();
     let mut ahead: Vec<(String, CommitFuture)> = Vec::new();
     for seq in 1..=CALLS_ONE_BY_ONE {
         let planned = call(&scope(run), seq, Effect::Once);
@@ -198,7 +198,7 @@ async fn interfere(place: &Place, life: &str) {
     let journal = SqliteJournal::open(&place.journal).unwrap();
     println!("\nready");
     let own = format!("second{life}");
-    open(&journal, &own).await;
+    open(&journal, &own).await.unwrap();
     for (seq, kind) in (1..).zip(["RESTART", "TRUNCATE"]) {
         succeed(&journal, place, call(&scope(&own), seq, Effect::Once)).await;
         checkpoint(&place.journal, kind);
