@@ -41,8 +41,11 @@ const DIRECTORY_MODE: u32 = 0o777;
 
 /// Starts the programs of one call that outlive it.
 pub(crate) struct CallBackgroundProcesses {
+    /// The connection of the call. Its restrictions also limit the programs.
     pub(crate) connection: Arc<ConnectionState>,
+    /// The tool that starts the programs. Rules about this tool decide what they may change.
     pub(crate) tool: ToolId,
+    /// The accesses of the call. A program gets no access that the call does not have.
     pub(crate) grant: Arc<Grant>,
     /// The hosts that the programs may reach.
     pub(crate) hosts: Arc<HostScope>,
@@ -177,6 +180,8 @@ impl CallBackgroundProcesses {
         }
     }
 
+    /// Returns the absolute path of a directory that the program may change, and makes the directory if it does not
+    /// exist. Fails if the path is outside the workspace, is protected, or is no directory.
     fn writable_path(&self, path: &str) -> Result<PathBuf, ToolError> {
         let (place, kind) = self.connection.paths.resolve(path)?;
         let Some(subject) = self.connection.paths.subject(&place) else {

@@ -14,8 +14,9 @@ use crate::registry::Registry;
 /// The tools of a runtime as they are now. Cloning is cheap; all clones are the same catalog.
 #[derive(Clone)]
 pub struct Catalog {
-    // Replaced as a whole, and read by every call as it begins.
+    /// Replaced as a whole, and read by every call as it begins.
     current: Arc<watch::Sender<Arc<CatalogVersion>>>,
+    /// The requirements of the agent in addition to those of its tools.
     agent_requirements: Arc<AgentRequirements>,
 }
 
@@ -23,22 +24,26 @@ pub struct Catalog {
 struct AgentRequirements {
     /// The requirements of the agent beyond those of its tools.
     requires: RequirementSet,
+    /// The values of the variables in path patterns.
     variables: PatternVariables,
 }
 
 /// The tools at one time, and what they require together.
 pub(crate) struct CatalogVersion {
+    /// The tools of this version.
     pub(crate) registry: Arc<Registry>,
-    // Of all tools and the manifest together: what lies outside of this lies outside for every call.
+    /// Of all tools and the manifest together: what lies outside of this lies outside for every call.
     pub(crate) effective: Capabilities,
-    // Each tool's own, compiled at its first call.
+    /// Each tool's own, compiled at its first call.
     tool_capabilities: BTreeMap<ToolId, OnceLock<Capabilities>>,
+    /// The number of the version. The first one is 0, and each change of the tools adds 1.
     version: u64,
 }
 
 /// Tells when the tools have changed.
 #[derive(Clone)]
 pub struct CatalogWatcher {
+    /// The last version that the watcher returned.
     seen: watch::Receiver<Arc<CatalogVersion>>,
 }
 

@@ -22,11 +22,14 @@ use crate::sidecar::Sidecars;
 /// run, unless they are [kept](Connection::keep_outputs).
 #[derive(Clone)]
 pub struct Connection {
+    /// The rules, the tools and the files of the connection.
     state: Arc<ConnectionState>,
+    /// The runs of the runtime, which all connections share.
     runs: Arc<RunRegistry>,
 }
 
 impl Connection {
+    /// Opens a connection without any run. Fails if its name or one of its rules is not valid.
     pub(crate) fn open(
         runs: Arc<RunRegistry>,
         options: ConnectionOptions,

@@ -68,26 +68,41 @@ impl ConnectionOptions {
 
 /// The state of one connection.
 pub(crate) struct ConnectionState {
+    /// The state of the runtime.
     pub(crate) shared: Arc<RuntimeShared>,
+    /// The name of the connection, which is also the name of its directory for sidecars.
     pub(crate) id: String,
+    /// The kind of front end, as runs record it.
     pub(crate) front_end: String,
-    // Shared by a connection and its restricted connections: the answers of a person hold in all of them, within the
-    // restrictions of each.
+    /// Shared by a connection and its restricted connections: the answers of a person hold in all of them, within the
+    /// restrictions of each.
     pub(crate) rules: Arc<ConnectionRules>,
+    /// Asks the person behind the front end. A call can bring an asker that is used instead.
     pub(crate) asker: Arc<dyn Asker>,
+    /// Whether to hold back the first `once` call of a retry; see [`ConnectionOptions::holds_repeated_calls`].
     pub(crate) holds_repeated_calls: bool,
+    /// Whether the front end shows the tools to a model.
     listing: ToolListing,
+    /// The tools that `tool_search` found. A restricted connection begins with none.
     found_tools: SearchedTools,
+    /// The todo list. A restricted connection has a separate one.
     pub(crate) todos: Arc<ConnectionTodos>,
+    /// The counts of limited actions. A restricted connection shares them with its parent.
     pub(crate) quotas: Arc<ConnectionQuotas>,
+    /// The skills that calls can load. A restricted connection without a tool that loads skills has none.
     pub(crate) skills: Arc<ConnectionSkills>,
+    /// The outputs that were too long for an answer. A restricted connection cannot read those of its parent.
     pub(crate) sidecars: Arc<Sidecars>,
+    /// Resolves the paths of calls within the roots, the sidecars and the loaded skills.
     pub(crate) paths: PathResolver,
+    /// The restrictions of this connection and of all its parents.
     pub(crate) restrictions: RestrictionStack,
+    /// The subagents that `task` can start.
     pub(crate) subagents: Arc<[SubagentSummary]>,
 }
 
 impl ConnectionState {
+    /// Opens the connection of a front end. Fails if its name or one of its rules is not valid.
     pub(crate) fn open(
         shared: Arc<RuntimeShared>,
         options: ConnectionOptions,
@@ -180,11 +195,14 @@ impl ConnectionState {
 /// The todo list. The mutex is written by the todo tool and read by front ends, a few times a session.
 #[derive(Default)]
 pub(crate) struct ConnectionTodos {
+    /// The list with its origin, locked for one read or write.
     list: Mutex<TodoList>,
 }
 
+/// A todo list, and whether it may be replaced by an adopted one.
 #[derive(Default)]
 struct TodoList {
+    /// The items, in the order of the last call that wrote them.
     todos: Vec<Todo>,
     /// Whether a call of this connection wrote the list, so that adopting cannot replace it.
     is_written: bool,

@@ -21,6 +21,7 @@ pub(crate) struct FileEffects {
     root: String,
     /// Names the temporaries of these changes.
     tag: String,
+    /// The files that the call changes, in the order of its changes.
     files: Vec<FileEffect>,
     /// The answer of the call once the changes are made.
     pub(crate) answer: Value,
@@ -29,6 +30,7 @@ pub(crate) struct FileEffects {
     pub(crate) is_part: bool,
 }
 
+/// The change of one file, with hashes of its contents.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct FileEffect {
     /// Relative to the root.
@@ -119,6 +121,7 @@ impl FileEffects {
     }
 }
 
+/// Returns the SHA-256 of the contents in hexadecimal digits.
 fn digest_of(file: &mut File) -> io::Result<String> {
     let mut digest = Sha256::new();
     let mut piece = vec![0; 64 * 1024];

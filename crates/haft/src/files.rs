@@ -37,12 +37,16 @@ const SKILL_ROOTS: usize = usize::MAX / 2;
 #[derive(Clone)]
 pub(crate) struct PathResolver {
     pub(crate) roots: WorkspaceRoots,
+    /// The sidecars of the connection, which its calls can read.
     sidecars: Arc<Sidecars>,
+    /// The directory of the sidecars, opened with the first path in it.
     sidecar_root: Arc<OnceLock<Root>>,
+    /// The loaded skills, whose files calls can read.
     skills: Arc<ConnectionSkills>,
 }
 
 impl PathResolver {
+    /// Returns a resolver for a connection. It opens the directory of the sidecars when a path first needs it.
     pub(crate) fn new(
         roots: WorkspaceRoots,
         sidecars: Arc<Sidecars>,
@@ -123,7 +127,9 @@ impl PathResolver {
 
 /// The files that one call may touch.
 pub(crate) struct GrantedFs {
+    /// Resolves the paths of the call.
     pub(crate) paths: PathResolver,
+    /// The files that the call may read and change.
     pub(crate) grant: Arc<Grant>,
     /// The places that the call declared it would change, and that were judged; nothing else is changed.
     pub(crate) declared_changes: Vec<PathBuf>,
@@ -142,6 +148,7 @@ pub(crate) struct GrantedFs {
 /// The intent of a call while the call executes. A change of files locks it to add details. Settling the call takes the
 /// intent out, so that no details are added afterwards.
 pub(crate) struct OpenIntent {
+    /// The intent until the call is settled.
     intent: Mutex<Option<Intent>>,
     /// Whether a call does more to the world than one set of changes, as far as its tool says.
     has_other_effects: bool,
@@ -150,6 +157,7 @@ pub(crate) struct OpenIntent {
 }
 
 impl OpenIntent {
+    /// Opens an intent. A tool that only changes files has no effect beyond its changes.
     pub(crate) fn new(intent: Intent, only_changes_files: bool) -> Self {
         let announced = AtomicU32::new(0);
         Self {
@@ -170,6 +178,7 @@ impl GrantedFs {
         &self.shared.parts.sandbox
     }
 
+    /// Returns whether the call may read the file: a granted file of a root, a sidecar, or a file of a loaded skill.
     fn may_read(&self, path: &FilePath) -> bool {
         match self.paths.subject(path) {
             Some(subject) => self.grant.permits_read(&subject) && !self.shared.is_hidden(&subject),
@@ -187,6 +196,8 @@ impl GrantedFs {
         }
     }
 
+    /// Returns whether the call may change the file. It must have declared the change, and the file must not be
+    /// protected.
     fn may_write(&self, path: &FilePath) -> bool {
         self.paths.subject(path).is_some_and(|subject| {
             let declared = |place: &PathBuf| subject.absolute.starts_with(place);
@@ -252,6 +263,7 @@ impl GrantedFs {
         Ok(OpenRegularFile { file, stamp })
     }
 
+    /// Refuses a file that is not allowed. `verb` says in the message what the call wanted to do.
     fn check_access(&self, allowed: bool, verb: &str, path: &FilePath) -> Result<(), ToolError> {
         if allowed {
             return Ok(());
@@ -378,12 +390,14 @@ fn block_on_journal<T>(answer: impl Future<Output = T>) -> T {
     }
 }
 
+/// Returns the file that a change is about.
 fn path_of(change: &FileChange) -> &FilePath {
     match change {
         FileChange::Write { path, .. } | FileChange::Remove { path, .. } => path,
     }
 }
 
+/// Returns the precondition of a change as the sandbox checks it.
 fn expected(precondition: Precondition) -> ExpectedFile {
     match precondition {
         Precondition::Any => ExpectedFile::Any,

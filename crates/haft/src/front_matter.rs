@@ -22,7 +22,9 @@ const FIRST_LINE: u64 = 1;
 /// A text parted into its front matter and what stands below.
 #[derive(Clone, Copy, Debug)]
 pub struct FrontMatter<'a> {
+    /// The lines between the two lines of dashes.
     yaml: &'a str,
+    /// The bytes after the second line of dashes.
     body: &'a [u8],
 }
 
@@ -181,6 +183,7 @@ impl<'de> Deserialize<'de> for FrontMatterKind {
     }
 }
 
+/// Builds a value from the events of the YAML parser.
 struct FrontMatterVisitor;
 
 impl<'de> Visitor<'de> for FrontMatterVisitor {
@@ -266,6 +269,7 @@ fn options() -> serde_saphyr::Options {
     }
 }
 
+/// Returns a fault at a line of the file.
 fn fault(line: Option<u64>, message: &str) -> FrontMatterFault {
     FrontMatterFault { line, message: message.to_owned() }
 }

@@ -21,8 +21,11 @@ pub(crate) const FOUND_CHARS_MAX: usize = 60;
 /// A compiled schema of an input.
 #[derive(Debug)]
 pub struct InputSchema {
+    /// The compiled schema, which finds violations.
     validator: Validator,
+    /// The schema as the tool declares it.
     schema: Value,
+    /// The facts about the schema from which the effort of checking an input is estimated.
     effort: SchemaEffort,
 }
 
@@ -78,6 +81,7 @@ impl InputSchema {
     }
 }
 
+/// Returns the violation of an input whose validation would take too long.
 fn too_expensive() -> InputViolation {
     let what = format!(
         "expected what can be checked against the schema of the tool in {INPUT_STEPS_MAX} steps, found more: give less, or \

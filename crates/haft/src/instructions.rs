@@ -129,6 +129,7 @@ pub fn load_instructions(root: &Path, home: Option<&Path>) -> Instructions {
 const OTHER_NAME: &str = "left out, because it is a link to a file that is not called AGENTS.md, CLAUDE.md or CONTEXT.md: copy the \
                           file, or rename it";
 
+/// Returns why a file of the project is not read.
 fn refused(err: RootError) -> String {
     match err {
         RootError::Escape { .. } | RootError::Outside { .. } => {

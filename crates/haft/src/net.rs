@@ -43,13 +43,17 @@ pub(crate) const NET_CONNECTIONS_LISTED_MAX: usize = 100;
 
 /// The network of one call.
 pub(crate) struct GrantedNet {
+    /// The connection of the call. Its rules judge redirects.
     pub(crate) connection: Arc<ConnectionState>,
+    /// The tool that sends the requests.
     pub(crate) tool: ToolId,
+    /// The hosts that the call may reach.
     pub(crate) hosts: Arc<HostScope>,
     /// The hosts that the call declared and that were judged with it.
     pub(crate) declared_hosts: Vec<String>,
     /// The call's input, for watchdogs that judge a redirect; null if no host is granted.
     pub(crate) redirect_input: Value,
+    /// The connections of the call, for its envelope.
     pub(crate) connection_log: Arc<CallConnectionLog>,
     /// Cancelled when the call is to stop.
     pub(crate) stop: CancellationToken,
@@ -77,6 +81,8 @@ impl Net for GrantedNet {
 }
 
 impl GrantedNet {
+    /// Resolves the host, sends the request and returns the head of the response. The log lists the connection, also if
+    /// it failed.
     async fn exchange(
         &self,
         target: HttpTarget,
@@ -132,6 +138,7 @@ fn stopped_error(timeout_ms: u64) -> ToolError {
     ToolError::new(ErrorCode::ToolTimeout, message)
 }
 
+/// Returns the error for a host that was not reached. It names the setting that would allow the host.
 fn denied_error(denial: &ConnectionDenial) -> ToolError {
     let code = match denial {
         ConnectionDenial::NoHost { .. } => ErrorCode::InvalidInput,

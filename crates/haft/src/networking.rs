@@ -57,14 +57,17 @@ impl fmt::Debug for Networking {
 /// The TLS settings for encrypted connections, read at the first such connection.
 pub(crate) type TlsTrust = OnceLock<Result<ClientConfig, String>>;
 
+/// Returns TLS settings that trust the authorities of a PEM file, or those of the system without one.
 pub(crate) fn tls_config(named: Option<&PathBuf>) -> Result<ClientConfig, String> {
     tls_trusting(authorities(named)?)
 }
 
+/// Returns TLS settings that trust no authority.
 pub(crate) fn tls_without_authorities() -> Result<ClientConfig, String> {
     tls_trusting(RootCertStore::empty())
 }
 
+/// Returns TLS settings that trust these authorities. Fails if the library supports no common protocol version.
 fn tls_trusting(authorities: RootCertStore) -> Result<ClientConfig, String> {
     let provider = Arc::new(crypto::ring::default_provider());
     let config = ClientConfig::builder_with_provider(provider)
@@ -73,6 +76,7 @@ fn tls_trusting(authorities: RootCertStore) -> Result<ClientConfig, String> {
     Ok(config.with_root_certificates(authorities).with_no_client_auth())
 }
 
+/// Reads the certificate authorities of a PEM file. Without a file, it reads the first file of the system that exists.
 fn authorities(named: Option<&PathBuf>) -> Result<RootCertStore, String> {
     let path = match named {
         Some(path) => path.as_path(),

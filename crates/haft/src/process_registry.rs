@@ -11,9 +11,10 @@ use tokio_util::sync::CancellationToken;
 /// The background processes that were started and whose end was not awaited yet.
 #[derive(Debug, Default)]
 pub(crate) struct ProcessRegistry {
+    /// Cancelled when all processes are to end.
     stop: CancellationToken,
-    // One task for each process, which waits for its end. Starting a process adds a task, and shutdown takes all tasks.
-    // Both hold the lock only for that.
+    /// One task for each process, which waits for its end. Starting a process adds a task, and shutdown takes all tasks.
+    /// Both hold the lock only for that.
     end_tasks: Mutex<JoinSet<()>>,
 }
 
@@ -22,8 +23,11 @@ pub(crate) struct ProcessRegistry {
 pub(crate) struct ProcessHandle {
     /// Locked while waiting for the end: by the owner, and by the end task once the owner is gone.
     control: Arc<tokio::sync::Mutex<ProcessControl>>,
+    /// Cancelled when this process is to end.
     stop: CancellationToken,
+    /// The resource limit that ended the process, once it is known.
     exceeded: Option<ExceededLimit>,
+    /// The reverted changes of the process at protected paths.
     protected_changes: Vec<RevertedChange>,
 }
 

@@ -16,11 +16,12 @@ pub trait ProjectRules: Send + Sync {
 /// never removed, because each connection remembers how many it knows.
 #[derive(Default)]
 pub(crate) struct AddedProjectRules {
-    // Written after an answer «always for this project», a few times a day; its length is read by every call.
+    /// Written after an answer «always for this project», a few times a day; its length is read by every call.
     rules: Mutex<Vec<Rule>>,
 }
 
 impl AddedProjectRules {
+    /// Adds rules that hold from now on, after those that were added before.
     pub(crate) fn add(&self, rules: &[Rule]) {
         self.rules.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(rules);
     }

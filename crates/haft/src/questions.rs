@@ -20,10 +20,15 @@ use crate::stopwatch::CallStopwatch;
 
 /// The person behind the front end, as one call reaches them.
 pub(crate) struct CallQuestions {
+    /// Asks the person. It belongs to the call, or else to the connection.
     pub(crate) asker: Arc<dyn Asker>,
+    /// The connection of the call, whose questions come one after the other.
     pub(crate) connection: Arc<ConnectionState>,
+    /// The address of the call, as the front end knows it.
     pub(crate) call_id: String,
+    /// The driver's id of the call, if it has one.
     pub(crate) driver_call_id: Option<String>,
+    /// The tool that asks.
     pub(crate) tool: ToolId,
     /// The time of the call, of which asking takes none.
     pub(crate) time: Arc<CallStopwatch>,
@@ -72,6 +77,7 @@ impl Questions for CallQuestions {
 /// The program that made a call, as the call reaches it. It has a person or a model behind it, who take the time that they
 /// take.
 pub(crate) struct CallClient {
+    /// The program that made the call.
     pub(crate) client: Arc<dyn ClientRequester>,
     /// The time of the call, of which asking takes none.
     pub(crate) time: Arc<CallStopwatch>,
@@ -115,6 +121,7 @@ fn reply_answers(reply: ElicitationReply, count: usize) -> Result<Vec<Vec<String
     }
 }
 
+/// Returns the answers to one question, trimmed and cut to the longest answer. Leaves out empty ones.
 fn non_empty_answers(answers: Vec<String>) -> Vec<String> {
     let shortened = answers
         .into_iter()
@@ -122,14 +129,17 @@ fn non_empty_answers(answers: Vec<String>) -> Vec<String> {
     shortened.filter(|answer| !answer.is_empty()).collect()
 }
 
+/// Returns the error of a front end without a person.
 fn headless_error() -> ToolError {
     ToolError::new(ErrorCode::Headless, HEADLESS_TEXT)
 }
 
+/// Returns the time limit of a question, as a message ends with it.
 fn within() -> String {
     format!(" within {} minutes", INQUIRY_MS_MAX / 60_000)
 }
 
+/// Returns the error of a question that the person did not answer, with the reason if there is one.
 fn dismissed_error(why: Option<String>) -> ToolError {
     let why = why.map(|why| format!(" ({why})")).unwrap_or_default();
     let message = format!(

@@ -12,23 +12,29 @@ use crate::tool_index::{QUERY_WORDS_MAX, ToolRanking};
 /// The tools that a runtime offers. Listing is in the order of ids, so that every front end lists alike.
 #[derive(Clone, Default)]
 pub struct Registry {
+    /// The tools by id.
     tools: BTreeMap<ToolId, Arc<RegisteredTool>>,
+    /// The ids by the names that front ends use for tools on the wire.
     wire_names: BTreeMap<String, ToolId>,
-    // Made by the first search: most registries are never searched.
+    /// Made by the first search: most registries are never searched.
     searchable: OnceLock<Arc<SearchableTools>>,
 }
 
 /// The tools of a registry as a query finds them.
 struct SearchableTools {
+    /// The contracts in the order of the ranking.
     contracts: Vec<Arc<Contract>>,
+    /// Ranks the contracts by the words of a query.
     ranking: ToolRanking,
 }
 
 /// A tool in a registry, with its schema compiled at the first call.
 pub(crate) struct RegisteredTool {
+    /// The code of the tool.
     tool: Tool,
+    /// The contract that callers see.
     contract: Arc<Contract>,
-    // Compiling takes about 0.1 ms a tool, which a front end that only lists should not pay at start.
+    /// Compiling takes about 0.1 ms a tool, which a front end that only lists should not pay at start.
     schema: OnceLock<Result<InputSchema, String>>,
 }
 
@@ -153,6 +159,7 @@ impl Registry {
         found
     }
 
+    /// Builds the ranking of all tools.
     fn searchable(&self) -> SearchableTools {
         let contracts: Vec<_> = self.shared_contracts().map(Arc::clone).collect();
         let texts = contracts.iter().map(|it| (it.id.as_str(), it.description.as_str()));
@@ -175,6 +182,7 @@ impl Registry {
             .fold(RequirementSet::default(), |all, contract| all.union(&contract.requires))
     }
 
+    /// Returns the tool with an id or a wire name.
     pub(crate) fn find(&self, name: &str) -> Option<&Arc<RegisteredTool>> {
         let by_id = ToolId::parse(name).ok().and_then(|id| self.tools.get(&id));
         by_id.or_else(|| self.wire_names.get(name).and_then(|id| self.tools.get(id)))
@@ -182,14 +190,17 @@ impl Registry {
 }
 
 impl RegisteredTool {
+    /// Returns the code of the tool.
     pub(crate) fn tool(&self) -> &Tool {
         &self.tool
     }
 
+    /// Returns the contract of the tool.
     pub(crate) fn contract(&self) -> &Contract {
         &self.contract
     }
 
+    /// Returns the compiled schema, or why the declared one is not valid.
     pub(crate) fn schema(&self) -> Result<&InputSchema, &str> {
         let compiled = self.schema.get_or_init(|| InputSchema::compile(&self.contract.parameters));
         compiled.as_ref().map_err(String::as_str)

@@ -38,16 +38,21 @@ pub struct Restrictions {
 /// All restrictions of a session, the outermost first. The session of a front end has none. Cloning is cheap.
 #[derive(Clone, Default)]
 pub(crate) struct RestrictionStack {
+    /// The levels, the outermost first.
     stack: Arc<[Arc<CompiledRestrictions>]>,
     /// The files, hosts, commands and named capabilities that all levels allow; `None` if no level limits them.
     capability_limit: Option<Capabilities>,
+    /// The text of [`access_key`](Self::access_key).
     key: Arc<str>,
 }
 
 /// One level of restrictions, compiled.
 struct CompiledRestrictions {
+    /// The tools that the level keeps; `None` for all of them.
     tools: Option<ToolScope>,
+    /// The rules of the level, which can only make decisions stricter.
     rules: RuleSet,
+    /// Whether the level has rules. Without rules it decides nothing.
     has_rules: bool,
     /// The part that determines whether two levels reach the same, as JSON.
     access_key: Option<Value>,
@@ -141,11 +146,14 @@ pub(crate) fn describe_with_subagents(
 
 /// The subagents that one call can start: only those that its session lists.
 pub(crate) struct CallSubagents {
+    /// Starts the subagents.
     pub(crate) delegate: Arc<dyn Subagents>,
+    /// The subagents that the connection may start.
     pub(crate) listed: Arc<[SubagentSummary]>,
 }
 
 impl CallSubagents {
+    /// Refuses a subagent that the connection may not start, and names similar ones.
     fn check(&self, task: &SubagentTask) -> Result<(), ToolError> {
         if self.listed.is_empty() {
             let err = ToolError::new(ErrorCode::Unavailable, NO_SUBAGENTS_TEXT);

@@ -14,18 +14,23 @@ use haft_sandbox::{LINKS_MAX, Root, RootError};
 #[derive(Clone, Debug)]
 pub struct WorkspaceRoots(Arc<WorkspaceRootsState>);
 
+/// The roots, and the lock of their changes.
 #[derive(Debug)]
 struct WorkspaceRootsState {
+    /// The root that relative paths start from.
     first: WorkspaceRoot,
+    /// The further roots, in the order in which they were named.
     others: Vec<WorkspaceRoot>,
-    // Held from judging a set of changes by the other files until the changes are made.
+    /// Held from judging a set of changes by the other files until the changes are made.
     change_lock: Mutex<()>,
 }
 
+/// A root with both of its paths.
 #[derive(Debug)]
 struct WorkspaceRoot {
+    /// The open directory, with its canonical path.
     root: Root,
-    // The path as the user spelled it; models repeat it in absolute paths.
+    /// The path as the user spelled it; models repeat it in absolute paths.
     spelled_path: PathBuf,
 }
 
@@ -94,6 +99,7 @@ impl WorkspaceRoots {
         String::from_utf8(bytes).ok().filter(|text| text.len() <= bytes_max)
     }
 
+    /// Returns the root with this index; 0 is the first root.
     pub(crate) fn root(&self, index: usize) -> Option<&Root> {
         self.iter().nth(index).map(|place| &place.root)
     }
@@ -158,13 +164,34 @@ impl WorkspaceRoots {
         PathSubject { absolute, relative, reach: PathReach::PathOnly }
     }
 
+    /// Returns all roots, the first one first.
     fn iter(&self) -> impl Iterator<Item = &WorkspaceRoot> {
         std::iter::once(&self.0.first).chain(&self.0.others)
     }
 
     /// Finds the root that `path` lies in, by its spelling, and the path relative to it.
     fn root_of_path(&self, path: &str) -> Result<(usize, &WorkspaceRoot, PathBuf), ToolError> {
-        check_spelling(path)?;
+        let problem = if path.is_empty() {
+            Some("the path is empty: use \".\" for the root".to_owned())
+        } else if path.len() > PATH_BYTES_MAX {
+            let bytes = path.len();
+            Some(format!("the path is {bytes} bytes long: at most {PATH_BYTES_MAX} are possible"))
+        } else if path.split('/').count() > PATH_NAMES_MAX {
+            Some(format!(
+                "the path has more than {PATH_NAMES_MAX} names, which is more than haft follows"
+            ))
+        } else if path.contains('\0') {
+            Some("the path contains a NUL character, which no file name can".to_owned())
+        } else if path == "~" || path.starts_with("~/") {
+            Some(format!(
+                "path {path:?} starts with ~, which is not expanded: use a path relative to the root"
+            ))
+        } else {
+            None
+        };
+        if let Some(problem) = problem {
+            return Err(ToolError::new(ErrorCode::PathInvalid, problem));
+        }
         let given = Path::new(path);
         if given.is_relative() {
             return Ok((0, &self.0.first, given.to_path_buf()));
@@ -199,6 +226,7 @@ impl WorkspaceRoots {
 }
 
 impl WorkspaceRoot {
+    /// Opens a root. Fails if the directory cannot be opened.
     fn open(path: &Path) -> Result<Self, WorkspaceRootsError> {
         let root = Root::open(path)
             .map_err(|source| WorkspaceRootsError::Unusable { path: path.to_path_buf(), source })?;
@@ -272,30 +300,6 @@ fn cleaned(directory: &Path, steps: &[OsString]) -> PathBuf {
     path
 }
 
-fn check_spelling(path: &str) -> Result<(), ToolError> {
-    let invalid = |why: &str| Err(ToolError::new(ErrorCode::PathInvalid, why.to_owned()));
-    if path.is_empty() {
-        invalid("the path is empty: use \".\" for the root")
-    } else if path.len() > PATH_BYTES_MAX {
-        invalid(&format!(
-            "the path is {} bytes long: at most {PATH_BYTES_MAX} are possible",
-            path.len()
-        ))
-    } else if path.split('/').count() > PATH_NAMES_MAX {
-        invalid(&format!(
-            "the path has more than {PATH_NAMES_MAX} names, which is more than haft follows"
-        ))
-    } else if path.contains('\0') {
-        invalid("the path contains a NUL character, which no file name can")
-    } else if path == "~" || path.starts_with("~/") {
-        invalid(&format!(
-            "path {path:?} starts with ~, which is not expanded: use a path relative to the root"
-        ))
-    } else {
-        Ok(())
-    }
-}
-
 /// Removes `.` and `..` from an absolute path by its spelling alone.
 pub(crate) fn lexical_path(path: &Path) -> PathBuf {
     let mut lexical = PathBuf::new();
@@ -347,6 +351,7 @@ pub(crate) fn path_error(path: &str, err: &RootError) -> ToolError {
     ToolError::new(code, message)
 }
 
+/// Returns the kind of an entry in the words of the contract.
 pub(crate) fn file_kind(kind: haft_sandbox::InodeKind) -> FsEntryKind {
     match kind {
         haft_sandbox::InodeKind::Regular => FsEntryKind::Regular,

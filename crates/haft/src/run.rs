@@ -25,20 +25,28 @@ use tracker::RunTracker;
 /// A run in which calls are made. Cloning is cheap.
 #[derive(Clone)]
 pub struct Run {
+    /// The state that clones of the handle share.
     state: Arc<RunState>,
 }
 
+/// The state of one handle of a run.
 struct RunState {
+    /// The connection that makes the calls.
     connection: Arc<ConnectionState>,
+    /// The id of the run.
     id: RunId,
+    /// The runs of the runtime, which take and release leases.
     runs: Arc<RunRegistry>,
+    /// The attempts and the lease of the run, which all handles share.
     tracker: Arc<RunTracker>,
+    /// The attempts of the run, with the cursors of this handle.
     history: RunHistory,
-    // Set when the run is opened. From then on, a call no longer takes the lease by itself.
+    /// Set when the run is opened. From then on, a call no longer takes the lease by itself.
     is_opened: AtomicBool,
 }
 
 impl Run {
+    /// Returns a handle of the run. It takes no lease yet.
     pub(crate) fn new(
         runs: &Arc<RunRegistry>,
         connection: Arc<ConnectionState>,
@@ -77,6 +85,7 @@ impl Run {
         self.call_with_timing(call, EnvelopeTiming::BeforeRecord).await
     }
 
+    /// Passes a call through the pipeline in a task of its own, which ends even if the caller does not wait.
     async fn call_with_timing(
         &self,
         mut call: Call,
@@ -163,6 +172,7 @@ impl Run {
         self.note_lost_lease(journal.rewind_session(&lease, from, at_ms).await)
     }
 
+    /// Returns the lease, or an error if this process does not have it.
     fn held_lease(&self) -> Result<Lease, RunError> {
         let lease = self.state.tracker.held_lease();
         lease.ok_or_else(|| RunError::NotOpen { run: self.state.id.clone() })
@@ -179,6 +189,7 @@ impl Run {
 }
 
 impl RunState {
+    /// Takes in a call with the current tools. Fails if its address is not valid.
     fn arrived_call(&self, call: Call) -> Result<ArrivedCall, RunError> {
         let scope = self.attempt_address(&call.task_attempt)?;
         Ok(ArrivedCall::new(call, scope, self.connection.shared.catalog.current_version()))
@@ -195,6 +206,7 @@ impl RunState {
         .validated()
     }
 
+    /// Returns the lease, and takes it if this process does not have it yet. Fails if the run is the run of a plan.
     async fn lease(&self) -> Result<LeaseView, RunError> {
         let parts = &self.connection.shared.parts;
         let new_run = || NewRun {

@@ -71,6 +71,7 @@ pub enum RunError {
     "the run has diverged: call {call} was recorded as {recorded_tool} {recorded_input} and came again as {tool} {input}; \
      nothing was executed: make the call that was recorded, or begin another attempt"
 )]
+/// How a call differs from the recorded call in its place.
 pub struct Divergence {
     /// The recorded call.
     pub call: CallAddress,

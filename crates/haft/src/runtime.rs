@@ -18,10 +18,13 @@ use crate::shared::{RuntimeError, RuntimeParts, RuntimeShared};
 #[derive(Clone)]
 pub struct Runtime(Arc<RuntimeState>);
 
+/// The state that clones of the runtime share.
 struct RuntimeState {
+    /// The parts that all calls share.
     shared: Arc<RuntimeShared>,
+    /// The runs in which this process makes calls.
     runs: Arc<RunRegistry>,
-    // Programs that the operator named, which end with the runtime: added to while it is put together.
+    /// Programs that the operator named, which end with the runtime: added to while it is put together.
     server_processes: Mutex<Vec<ServerProcesses>>,
 }
 

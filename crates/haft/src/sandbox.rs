@@ -214,6 +214,7 @@ fn with_patterns(
         .fold(names, |names, pattern| names.clone().with_patterns([pattern]).unwrap_or(names))
 }
 
+/// Returns the error of a path that no call may reach.
 fn refused(message: String) -> ToolError {
     ToolError::new(ErrorCode::CapabilityDenied, message)
 }
@@ -221,7 +222,9 @@ fn refused(message: String) -> ToolError {
 /// Whether a file is one of those in a hidden place.
 #[derive(Debug, PartialEq, Eq)]
 enum HiddenFileComparison {
+    /// The hidden place has no name of the file.
     Different,
+    /// The hidden place has another name of the file.
     Same,
     /// There are too many to tell.
     Unknown,

@@ -175,19 +175,22 @@ pub enum RuntimeError {
 
 /// The state that all calls share.
 pub(crate) struct RuntimeShared {
+    /// The parts that the front end chose.
     pub(crate) parts: RuntimeParts,
     /// The current tools. The initial tools are moved here from the parts.
     pub(crate) catalog: Catalog,
-    // Of the manifest alone: the hosts among it are for the tools that run commands.
+    /// Of the manifest alone: the hosts among it are for the tools that run commands.
     pub(crate) agent_capabilities: Capabilities,
+    /// The project rules that persons added while the runtime runs.
     pub(crate) added_project_rules: AddedProjectRules,
-    // The conditions that rules can depend on. The first call that runs a command probes them, because most sessions
-    // run no command and should start quickly.
+    /// The conditions that rules can depend on. The first call that runs a command probes them, because most sessions
+    /// run no command and should start quickly.
     conditions: OnceCell<Conditions>,
-    // Of the hidden places those that have something to do with the roots: walks compare every entry with them.
+    /// Of the hidden places those that have something to do with the roots: walks compare every entry with them.
     hidden_within: Vec<PathBuf>,
     /// The background processes, which shutdown ends.
     pub(crate) processes: ProcessRegistry,
+    /// The TLS settings, which are read with the first encrypted connection.
     pub(crate) tls_trust: TlsTrust,
 }
 

@@ -40,15 +40,25 @@ pub(crate) const READ_BYTES: usize = 64 * 1024;
 
 /// Runs the commands of one call.
 pub(crate) struct CallShell {
+    /// The connection of the call. Its restrictions also limit the commands.
     pub(crate) connection: Arc<ConnectionState>,
+    /// The tool that runs the commands.
     pub(crate) tool: ToolId,
+    /// Resolves the directory that a command starts in.
     pub(crate) paths: PathResolver,
+    /// The sidecars for long outputs.
     pub(crate) sidecars: Arc<Sidecars>,
+    /// Receives reports while a command runs.
     pub(crate) progress: Arc<dyn ProgressSink>,
+    /// Cancelled when the call is to stop.
     pub(crate) cancellation: CancellationToken,
+    /// The time that is left for the call.
     pub(crate) time: Arc<CallStopwatch>,
+    /// The largest output in bytes that is not cut.
     pub(crate) output_bytes_max: usize,
+    /// The environment of the commands.
     pub(crate) environment: CallEnvironment,
+    /// Names the call in the names of sidecars.
     pub(crate) label: CallLabel,
     /// The hosts that the call's commands may reach.
     pub(crate) hosts: Arc<HostScope>,
@@ -58,8 +68,11 @@ pub(crate) struct CallShell {
 
 /// The parts of the environment of the call's commands; built late, because most calls run no command.
 pub(crate) struct CallEnvironment {
+    /// The state of the runtime, with the configured environment.
     pub(crate) shared: Arc<RuntimeShared>,
+    /// The key of the call, which gives commands their idempotency key.
     pub(crate) call_key: CallKey,
+    /// The attempt of the call, which gives commands their task key.
     pub(crate) scope: AttemptAddress,
 }
 
@@ -77,7 +90,9 @@ impl CallEnvironment {
 /// Names the call in the names of its files.
 #[derive(Clone, Debug)]
 pub(crate) struct CallLabel {
+    /// The id of the tool.
     pub(crate) tool: String,
+    /// The number of the call in its attempt.
     pub(crate) seq: u32,
 }
 
@@ -170,6 +185,7 @@ impl CallShell {
         if self.time.is_over() { ProcessEnding::TimedOut } else { ProcessEnding::Aborted }
     }
 
+    /// Reports the running time of the command and the size of its output.
     fn report(&self, started: Instant, total_bytes: u64) {
         let seconds = started.elapsed().as_secs();
         let message = format!("running for {seconds} s, {total_bytes} bytes of output");
@@ -181,7 +197,9 @@ impl CallShell {
 
 /// The directory that a process is started in.
 pub(crate) struct WorkingDirectory {
+    /// The open directory.
     pub(crate) handle: OwnedFd,
+    /// The absolute path of the directory.
     pub(crate) path: PathBuf,
 }
 

@@ -13,12 +13,15 @@ use haft_contract::EnvelopeMetadata;
 /// The sidecars of one session.
 #[derive(Debug)]
 pub(crate) struct Sidecars {
+    /// The directory of the sidecars, which need not exist yet.
     directory: PathBuf,
+    /// Set once the directory exists.
     created_directory: OnceLock<SidecarDirectory>,
-    // Two calls that cut their outputs first at the same time make one directory; locked while it is made.
+    /// Two calls that cut their outputs first at the same time make one directory; locked while it is made.
     making: Mutex<()>,
-    // The copies of earlier sessions' sidecars, by the path of the original; locked while a copy is made.
+    /// The copies of earlier sessions' sidecars, by the path of the original; locked while a copy is made.
     adopted: Mutex<HashMap<PathBuf, PathBuf>>,
+    /// Whether the sidecars stay when the session ends.
     is_kept: AtomicBool,
     /// Those of the session that this one was narrowed from: kept with them.
     parent: Option<Arc<Sidecars>>,
@@ -29,6 +32,7 @@ pub(crate) struct Sidecars {
 /// The directory once it was made.
 #[derive(Debug)]
 struct SidecarDirectory {
+    /// The absolute path of the directory.
     path: PathBuf,
     /// Locked for as long as the session lives, so that cleaning up skips the directory. `None` if the file system has
     /// no locks.
@@ -65,6 +69,7 @@ impl Sidecars {
         self.is_kept.store(true, Ordering::Relaxed);
     }
 
+    /// Returns whether this session or a parent session keeps its sidecars.
     fn is_kept(&self) -> bool {
         let is_kept_above = || self.parent.as_ref().is_some_and(|above| above.is_kept());
         self.is_kept.load(Ordering::Relaxed) || is_kept_above()
@@ -155,6 +160,7 @@ impl Sidecars {
         Ok(path)
     }
 
+    /// Makes the directory of the sidecars once, and returns its path.
     fn make_directory(&self) -> io::Result<&Path> {
         let _making = self.making.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(directory) = self.directory() {
@@ -185,6 +191,7 @@ impl Drop for Sidecars {
     }
 }
 
+/// Lets only the user read and write a new file.
 fn private(options: &mut OpenOptions) -> &mut OpenOptions {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);

@@ -74,13 +74,16 @@ pub struct Skill {
     pub description: String,
     /// Where it was found.
     pub source: SkillSource,
+    /// Where the text of the skill is.
     location: SkillLocation,
 }
 
+/// Where the text of a skill is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum SkillLocation {
     /// In a directory without any link in its path.
     Directory(PathBuf),
+    /// In the program, with this text.
     Bundled(&'static str),
 }
 
@@ -165,11 +168,13 @@ pub fn check_skills(directory: &Path) -> FoundSkills {
 /// Collects skills place by place.
 #[derive(Default)]
 struct SkillFinder {
+    /// The skills and problems so far.
     found: FoundSkills,
     /// Directories that were looked at, so that one that several links lead to counts once.
     seen: BTreeSet<PathBuf>,
     /// The targets of links that were not followed, so that each is reported once.
     refused: BTreeSet<PathBuf>,
+    /// Whether the problem of too many skills was reported.
     is_full: bool,
 }
 
@@ -234,6 +239,7 @@ impl SkillFinder {
         }
     }
 
+    /// Adds a skill, unless another one has its name or there are too many.
     fn add(
         &mut self,
         front: SkillFrontMatter,
@@ -265,14 +271,17 @@ impl SkillFinder {
         self.found.skills.push(Skill { name, description, source, location: place });
     }
 
+    /// Adds a problem that leaves a skill out.
     fn error(&mut self, file: &Path, line: Option<u64>, message: &str) {
         self.problem(ProblemSeverity::Error, file, line, message);
     }
 
+    /// Adds a problem that does not leave a skill out by itself.
     fn warning(&mut self, file: &Path, line: Option<u64>, message: &str) {
         self.problem(ProblemSeverity::Warning, file, line, message);
     }
 
+    /// Adds a problem with a file or a directory.
     fn problem(
         &mut self,
         severity: ProblemSeverity,
@@ -284,6 +293,7 @@ impl SkillFinder {
         self.found.problems.push(FileProblem { severity, file, line, message });
     }
 
+    /// Sorts the skills by name.
     fn finish(mut self) -> FoundSkills {
         self.found.skills.sort_by(|one, other| one.name.cmp(&other.name));
         self.found

@@ -11,29 +11,35 @@ use tokio::time::Instant;
 
 /// The time that is left of one call.
 pub(crate) struct CallStopwatch {
-    // Each question writes when it begins and ends; the task that waits for the time limit reads.
+    /// Each question writes when it begins and ends; the task that waits for the time limit reads.
     state: Arc<watch::Sender<StopwatchState>>,
     /// The time of the call that this one is made for.
     parent: Arc<dyn CallTime>,
 }
 
+/// The end of the time, and the pause that moves it.
 #[derive(Clone, Copy)]
 struct StopwatchState {
     /// The end of the time, if the time does not pause before.
     deadline: Instant,
+    /// The pause that is in progress, if there is one.
     pause: Option<StopwatchPause>,
 }
 
 /// The number of open questions, and the start of the first of them.
 #[derive(Clone, Copy)]
 struct StopwatchPause {
+    /// When the pause began.
     since: Instant,
+    /// The number of questions that keep the pause open.
     open_questions: u32,
 }
 
 /// The guard of an open question. The time continues when the last guard is dropped.
 pub(crate) struct StopwatchPauseGuard {
+    /// The stopwatch that is paused.
     state: Arc<watch::Sender<StopwatchState>>,
+    /// The pause of the calls that led to this one.
     _above: TimePause,
 }
 

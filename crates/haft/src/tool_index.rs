@@ -39,6 +39,7 @@ const LENGTH_WEIGHT: f64 = 0.4;
 pub struct ToolRanking {
     /// For each word the tools that have it, by number, and what it counts for each.
     places: BTreeMap<String, Vec<(usize, f64)>>,
+    /// The number of tools in the index.
     tools: usize,
 }
 
@@ -46,6 +47,7 @@ pub struct ToolRanking {
 struct IndexedToolText {
     /// How often each word comes, those of the id counted several times.
     counts: HashMap<String, u32>,
+    /// The number of words in the texts of the tool.
     length: u32,
 }
 
@@ -134,6 +136,7 @@ impl ToolRanking {
     }
 }
 
+/// Adds the weighted frequencies of one word to the scores of the tools that contain it.
 fn add(places: &[(usize, f64)], weight: f64, scores: &mut [f64]) {
     for (tool, counts) in places {
         if let Some(score) = scores.get_mut(*tool) {
@@ -142,6 +145,7 @@ fn add(places: &[(usize, f64)], weight: f64, scores: &mut [f64]) {
     }
 }
 
+/// Returns a count as a float. Counts of tools are far below the numbers that a float holds exactly.
 #[expect(clippy::cast_precision_loss, reason = "there are fewer tools than a float counts exactly")]
 fn count_as_f64(count: usize) -> f64 {
     count as f64

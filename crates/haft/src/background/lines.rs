@@ -16,6 +16,7 @@ const CHANNEL_READ_BYTES: usize = 16 * 1024;
 /// The bytes that have arrived and were not taken yet.
 #[derive(Debug, Default)]
 pub(super) struct LineBuffer {
+    /// The bytes since the last line was taken, and before them the bytes that were taken already.
     bytes: Vec<u8>,
     /// Where the next line begins.
     start: usize,

@@ -23,8 +23,11 @@ pub(super) type OutputRequests = mpsc::Sender<oneshot::Sender<Excerpt>>;
 /// The output since the last request for it.
 #[derive(Debug, Default)]
 struct PrintedOutput {
+    /// The first bytes, at most [`PRINTED_HEAD_BYTES_MAX`].
     head: Vec<u8>,
+    /// The last bytes after the head, at most [`OUTPUT_TAIL_BYTES`].
     tail: Vec<u8>,
+    /// The number of bytes that the program printed, including those that are not kept.
     total_bytes: u64,
 }
 
@@ -67,6 +70,7 @@ pub(super) fn collect_output(mut output: ProcessOutput, channel: OwnedFd) -> Out
 }
 
 impl PrintedOutput {
+    /// Adds output. If the tail is full, its oldest bytes are dropped.
     fn add(&mut self, bytes: &[u8]) {
         let count = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
         self.total_bytes = self.total_bytes.saturating_add(count);
@@ -78,6 +82,7 @@ impl PrintedOutput {
         self.tail.drain(..excess);
     }
 
+    /// Returns the output since the last call, and starts again with none.
     fn take(&mut self) -> Excerpt {
         let PrintedOutput { mut head, mut tail, total_bytes } = std::mem::take(self);
         let is_cut = u64::try_from(head.len() + tail.len()).is_ok_and(|kept| kept < total_bytes);

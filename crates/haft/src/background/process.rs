@@ -23,23 +23,33 @@ use crate::shell::{StartedProcess, confined_report};
 
 /// A program that runs until it ends or this is dropped.
 pub(super) struct RunningProcess {
+    /// haft's end of the channel to the program.
     channel: UnixStream,
+    /// The bytes that the program sent and that no caller has received yet.
     lines: LineBuffer,
+    /// Asks the task that reads the output for what was printed.
     output_requests: OutputRequests,
+    /// Ends the process when it is dropped.
     handle: ProcessHandle,
+    /// The restrictions that are in force for the process.
     enforced: Enforcement,
+    /// The proxy to the granted hosts.
     proxy: ProxyAccess,
     /// The bound of its memory, to be named should it be met.
     memory_bytes: u64,
+    /// Whether a report already named the reverted changes of the process.
     has_reported_protected_changes: bool,
 }
 
 /// How a program reaches hosts, if it may reach any.
 enum ProxyAccess {
+    /// The program reaches no host, or its proxy ended together with the async runtime.
     None,
+    /// The proxy accepts connections.
     Open(Proxy),
     /// Kept here so that waiting for it can be given up.
     Closing(JoinHandle<ProxyConnections>),
+    /// The proxy ended, with the connections that no report has named yet.
     Closed(ProxyConnections),
 }
 

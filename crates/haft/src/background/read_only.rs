@@ -22,10 +22,15 @@ use crate::shell::ProcessBounds;
 /// A front end needs such programs before it has a runtime, for example to list the tools of Python files. If the kernel
 /// cannot confine a program, haft does not start it, unless the sandbox is [off](crate::ConfineMode::UnsafeNever).
 pub struct ReadOnlyBackgroundProcesses {
+    /// Starts the processes.
     launcher: Launcher,
+    /// Confines the processes.
     sandbox: Sandbox,
+    /// The directories that the processes can read.
     roots: WorkspaceRoots,
+    /// The environment of all processes. A request adds variables.
     environment: Vec<(OsString, OsString)>,
+    /// The processes that run.
     processes: ProcessRegistry,
 }
 

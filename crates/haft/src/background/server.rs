@@ -28,16 +28,25 @@ const WORKSPACE: &str = "{workspace}";
 /// The settings that all programs of a runtime that the operator names share. Cloning is cheap.
 #[derive(Clone)]
 pub struct ServerProcesses {
+    /// The settings of all programs.
     context: Arc<ServerProcessContext>,
 }
 
+/// The settings that the launchers of all programs share.
 struct ServerProcessContext {
+    /// Starts the processes.
     launcher: Launcher,
+    /// Confines the processes.
     sandbox: Sandbox,
+    /// The directories that requirements are about.
     roots: WorkspaceRoots,
+    /// The environment of all programs. A request adds variables.
     environment: Vec<(OsString, OsString)>,
+    /// The rules that override requirements.
     rules: RuleSet,
+    /// The values of the variables in path patterns.
     variables: PatternVariables,
+    /// The programs that run.
     processes: ProcessRegistry,
 }
 
@@ -59,10 +68,15 @@ pub struct ServerProcessParts {
 
 /// Starts one program with the grant of its requirements.
 pub struct ServerProcessLauncher {
+    /// The settings of all programs.
     context: Arc<ServerProcessContext>,
+    /// The directories of roots that the program can read, as absolute paths.
     readable: Vec<PathBuf>,
+    /// The directories of roots that the program can change, as absolute paths.
     writable: Vec<PathBuf>,
+    /// The same directories as `writable`, as the requirements name them.
     writable_patterns: Vec<String>,
+    /// The hosts that the program may reach.
     hosts: Arc<HostScope>,
 }
 
@@ -141,7 +155,9 @@ impl ServerProcesses {
 /// The use of a directory by a program.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum DirectoryUse {
+    /// The program reads the files in it.
     Read,
+    /// The program changes the files in it.
     Change,
 }
 
@@ -187,6 +203,7 @@ impl ServerProcessContext {
         Ok(places)
     }
 
+    /// Resolves a directory of a requirement. Fails if it does not exist or is no directory.
     fn subject(&self, directory: &str) -> Result<PathSubject, ServerProcessError> {
         let unusable = |why: String| ServerProcessError::Directory(why);
         let (place, kind) = self.roots.resolve(directory).map_err(|err| unusable(err.message))?;

@@ -17,10 +17,13 @@ use crate::shell::{ProcessBounds, start_process};
 
 /// The parts with which a background process is started.
 pub(super) struct ProcessStarter<'a> {
+    /// Starts the processes.
     pub(super) launcher: &'a Launcher,
+    /// Confines the processes.
     pub(super) sandbox: &'a Sandbox,
     /// The environment of every process. A request adds variables.
     pub(super) environment: &'a [(OsString, OsString)],
+    /// The running processes, to which the started one is added.
     pub(super) processes: &'a ProcessRegistry,
 }
 

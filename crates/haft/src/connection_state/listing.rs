@@ -34,12 +34,14 @@ pub enum ToolListing {
 /// The tools that were found. The mutex is written by calls of `tool_search`, and read where tools are listed and called.
 #[derive(Debug, Default)]
 pub(crate) struct SearchedTools {
+    /// The found tools, by id.
     ids: Mutex<BTreeSet<ToolId>>,
     /// The number of times that unlisted tools were found.
     found_count: watch::Sender<u64>,
 }
 
 impl SearchedTools {
+    /// Returns whether a search found the tool.
     fn contains(&self, id: &ToolId) -> bool {
         self.ids.lock().unwrap_or_else(PoisonError::into_inner).contains(id)
     }
@@ -65,6 +67,7 @@ impl ConnectionState {
         self.is_searched(registry) && self.is_unfound(contract)
     }
 
+    /// Returns whether the tool belongs to those that can be many, and no search found it yet.
     fn is_unfound(&self, contract: &Contract) -> bool {
         can_be_many(&contract.origin) && !self.found_tools.contains(&contract.id)
     }
@@ -105,6 +108,7 @@ impl ConnectionState {
         self.mark_found(&self.shared.catalog.registry(), ids.iter());
     }
 
+    /// Returns a watcher that has seen all changes until now.
     pub(crate) fn listing_changes(&self) -> ToolListingWatcher {
         ToolListingWatcher {
             catalog: self.shared.catalog.watch(),
@@ -116,7 +120,9 @@ impl ConnectionState {
 /// Watches for changes of the tools to show to a model: other tools, or newly found ones.
 #[derive(Clone)]
 pub struct ToolListingWatcher {
+    /// Reports other tools.
     catalog: CatalogWatcher,
+    /// Reports newly found tools.
     found: watch::Receiver<u64>,
 }
 
@@ -138,10 +144,12 @@ impl ToolListingWatcher {
     }
 }
 
+/// Returns whether this is the tool that searches for tools.
 fn finds_tools(contract: &Contract) -> bool {
     contract.connection_store == Some(ConnectionStore::FoundTools)
 }
 
+/// Returns whether tools of this origin can be so many that a model must search for them.
 fn can_be_many(origin: &ToolOrigin) -> bool {
     match origin {
         ToolOrigin::Native | ToolOrigin::Declared => false,
@@ -151,7 +159,9 @@ fn can_be_many(origin: &ToolOrigin) -> bool {
 
 /// The tools of the connection, as one call searches them.
 pub(crate) struct ConnectionTools {
+    /// The connection whose tools are searched. It lists the found tools from then on.
     pub(crate) connection: Arc<ConnectionState>,
+    /// The tools at the time of the call's arrival.
     pub(crate) registry: Arc<Registry>,
 }
 

@@ -85,13 +85,19 @@ pub(crate) fn check_start_directory(
 
 /// The decision of a connection's restrictions about whole directories.
 struct DirectoryJudge<'a> {
+    /// The tool whose call starts the process.
     tool: &'a ToolId,
+    /// The rules of the connection, with those of its restrictions.
     rules: &'a RuleSet,
+    /// The workspace roots, as canonical paths.
     roots: &'a [PathBuf],
+    /// The sandbox, which hides places and protects files.
     sandbox: &'a Sandbox,
 }
 
 impl DirectoryJudge<'_> {
+    /// Returns whether a process may read the directory with everything in it. The directory must be its canonical
+    /// path.
     fn may_show(&self, place: &Path) -> bool {
         let path = self.subject(place).filter(|path| self.sandbox.check_read(path).is_ok());
         // A link may lead to another directory than the one that is allowed.
@@ -101,10 +107,12 @@ impl DirectoryJudge<'_> {
         is_canonical && path.is_some_and(|path| self.allows_access(&ResolvedAccess::Read { path }))
     }
 
+    /// Returns whether no restriction denies the access.
     fn allows_access(&self, access: &ResolvedAccess) -> bool {
         decide_restrictions(self.tool, Some(access), self.rules) != RuleAction::Deny
     }
 
+    /// Returns the place as rules judge it, or `None` outside of all roots.
     fn subject(&self, place: &Path) -> Option<PathSubject> {
         self.roots.iter().find_map(|root| {
             let relative = place.strip_prefix(root).ok()?;

@@ -9,7 +9,7 @@ use haft_contract::Quotas;
 /// The counts of one session.
 #[derive(Default)]
 pub(crate) struct ConnectionQuotas {
-    // Written by each call that is counted, a few times a minute; parallel calls must not count past the bound together.
+    /// Written by each call that is counted, a few times a minute; parallel calls must not count past the bound together.
     counts: Mutex<BTreeMap<String, u32>>,
 }
 

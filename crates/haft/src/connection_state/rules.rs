@@ -10,15 +10,17 @@ use crate::shared::RuntimeShared;
 
 /// The rules of one connection.
 pub(crate) struct ConnectionRules {
-    // Read by every call, when it is judged; written after an answer «always», a few times a session. Calls are judged
-    // synchronously and in parallel, which a task that owned the rules would put one after the other.
+    /// Read by every call, when it is judged; written after an answer «always», a few times a session. Calls are judged
+    /// synchronously and in parallel, which a task that owned the rules would put one after the other.
     state: RwLock<ConnectionRulesState>,
-    // Held by the call whose question a person sees, so that there is one question at a time. Other calls with a
-    // question wait: the answer may add a rule for them.
+    /// Held by the call whose question a person sees, so that there is one question at a time. Other calls with a
+    /// question wait: the answer may add a rule for them.
     questions: Mutex<()>,
 }
 
+/// The rules, and what they were compiled from.
 struct ConnectionRulesState {
+    /// The compiled rules of the runtime, the project and the connection.
     rules: RuleSet,
     /// The number of rules added for the project that are included.
     project_count: usize,
@@ -27,6 +29,7 @@ struct ConnectionRulesState {
 }
 
 impl ConnectionRules {
+    /// Compiles the rules of a connection after those of the runtime. Fails if one of them is not valid.
     pub(crate) fn new(shared: &RuntimeShared, of_session: Vec<Rule>) -> Result<Self, RuleErrors> {
         let (of_project, conditions) =
             (shared.added_project_rules.added_since(0), shared.conditions());
@@ -76,6 +79,7 @@ impl ConnectionRules {
 }
 
 impl ConnectionRulesState {
+    /// Returns the rules with further ones, which come after all rules of their scope.
     fn with_added(
         &self,
         more: impl Iterator<Item = (RuleScope, Rule)>,
@@ -85,6 +89,7 @@ impl ConnectionRulesState {
     }
 }
 
+/// Gives all rules the same scope.
 fn scoped(scope: RuleScope, rules: Vec<Rule>) -> impl Iterator<Item = (RuleScope, Rule)> {
     rules.into_iter().map(move |rule| (scope, rule))
 }

@@ -42,8 +42,11 @@ pub(super) fn check(
 
 /// The files in a root, and the changes to them.
 struct LinkCheck<'a> {
+    /// The root that the changes are made in.
     root: &'a Root,
+    /// The names that no call may change beneath the root.
     protected: &'a ProtectedPaths,
+    /// The files that the changes touch.
     changed: Vec<&'a FilePath>,
 }
 

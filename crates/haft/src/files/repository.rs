@@ -55,7 +55,9 @@ pub(super) fn check(
 
 /// The root and the written paths with which changes are checked.
 struct RepositoryCheck<'a> {
+    /// The root that the changes are made in.
     root: &'a Root,
+    /// The names that no call may change beneath the root.
     protected: &'a ProtectedPaths,
     /// The names of a repository's parts, to compare with as file systems may.
     parts: ProtectedPaths,
@@ -64,6 +66,7 @@ struct RepositoryCheck<'a> {
 }
 
 impl RepositoryCheck<'_> {
+    /// Refuses the change of a file that would make the directory of a repository, or would be part of one.
     fn check(&self, path: &FilePath) -> Result<(), ToolError> {
         for directory in path.relative().ancestors().skip(1) {
             let Ok(within) = path.relative().strip_prefix(directory) else { continue };
@@ -140,6 +143,7 @@ fn is_repository(parts: &BTreeSet<&str>) -> bool {
     has("HEAD") && (has("commondir") || (has("objects") && has("refs")))
 }
 
+/// Returns the directory as a message names it.
 fn shown(directory: &Path) -> String {
     if directory.as_os_str().is_empty() {
         return "the root".to_owned();

@@ -30,7 +30,9 @@ static NAME: Value = Value::Null;
 /// The facts about a schema that do not depend on an input.
 #[derive(Debug)]
 pub(super) struct SchemaEffort {
+    /// The number of values in the schema, including nested ones.
     parts: u64,
+    /// Whether the schema contains a reference. Only then can validation visit a part more than once.
     refers: bool,
 }
 
@@ -53,6 +55,7 @@ impl SchemaEffort {
     }
 }
 
+/// Returns the number of values in a value, including itself.
 fn parts(value: &Value) -> u64 {
     let within: u64 = match value {
         Value::Array(items) => items.iter().map(parts).sum(),
@@ -62,6 +65,7 @@ fn parts(value: &Value) -> u64 {
     within + 1
 }
 
+/// Returns whether the schema or a part of it contains a reference.
 fn refers(schema: &Value) -> bool {
     match schema {
         Value::Array(items) => items.iter().any(refers),
@@ -88,7 +92,9 @@ fn named<'s>(schema: &'s Value, names: &mut Vec<&'s Value>) {
     }
 }
 
+/// Counts the steps of validating one input, and stops at the bound.
 struct InputStepCounter<'s> {
+    /// The whole schema, in which references are looked up.
     schema: &'s Value,
     /// The parts that have names of their own.
     names: Vec<&'s Value>,
@@ -192,6 +198,7 @@ impl<'s> InputStepCounter<'s> {
         steps
     }
 
+    /// Counts the steps of validating one value against several schemas.
     fn all(&mut self, schemas: impl Iterator<Item = &'s Value>, value: &Value) -> u64 {
         schemas.fold(0, |steps, schema| steps.saturating_add(self.steps(schema, value)))
     }

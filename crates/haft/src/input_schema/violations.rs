@@ -50,12 +50,16 @@ pub(super) fn find(validator: &Validator, input: &Value, open: &OpenValues) -> V
     found.list
 }
 
+/// Collects the violations of one input.
 struct ViolationCollector<'o> {
+    /// The violations, in the order in which the validator reports them.
     list: Vec<InputViolation>,
+    /// The places of the input whose values are not known yet.
     open: &'o OpenValues,
 }
 
 impl ViolationCollector<'_> {
+    /// Adds the violations of one error. An error of a choice adds those of its best alternative.
     fn describe(&mut self, error: &ValidationError<'_>) {
         if self.may_be_resolved(error) {
             return;
@@ -104,6 +108,7 @@ impl ViolationCollector<'_> {
         }
     }
 
+    /// Adds a violation at the place of an error.
     fn push(&mut self, error: &ValidationError<'_>, what: InputViolationKind) {
         let pointer = error.instance_path().as_str().to_owned();
         self.list.push(InputViolation { pointer, kind: what });
@@ -179,6 +184,7 @@ fn place(pointer: &str, rest: &str) -> String {
     if text.is_empty() { "input".to_owned() } else { text }
 }
 
+/// Returns what the schema wants instead of the value that was found.
 fn expected(error: &ValidationError<'_>, kind: &ValidationErrorKind) -> String {
     match kind {
         ValidationErrorKind::Type { kind: TypeKind::Single(name) } => name.to_string(),
@@ -206,6 +212,7 @@ fn expected(error: &ValidationError<'_>, kind: &ValidationErrorKind) -> String {
     }
 }
 
+/// Returns a number with its noun, in the singular or the plural.
 fn counted(count: u64, thing: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("{count} {thing}{plural}")
@@ -225,6 +232,7 @@ pub fn shown_value(value: &Value) -> String {
     }
 }
 
+/// Returns the beginning of a text for a message, which says that it was cut.
 fn shortened(text: &str) -> String {
     match text.char_indices().nth(FOUND_CHARS_MAX) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),

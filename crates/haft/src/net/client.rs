@@ -56,6 +56,7 @@ impl Resolve for NoNameResolver {
     }
 }
 
+/// Returns the error of a client that cannot be built.
 fn tls_error(why: String) -> ToolError {
     ToolError::new(ErrorCode::Unavailable, format!("the network cannot be used: {why}"))
 }

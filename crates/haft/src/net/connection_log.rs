@@ -12,30 +12,37 @@ use super::target::HttpTarget;
 /// The connections of one call.
 #[derive(Default)]
 pub(crate) struct CallConnectionLog {
-    // Written once for each request, by whichever of the tool's futures makes it; read when the tool has ended.
+    /// Written once for each request, by whichever of the tool's futures makes it; read when the tool has ended.
     connections: Mutex<ListedConnections>,
 }
 
+/// The connections of one call, in order, of which the envelope lists the first ones.
 #[derive(Default)]
 struct ListedConnections {
+    /// The first connections, at most [`NET_CONNECTIONS_LISTED_MAX`].
     listed: Vec<OutboundConnection>,
+    /// The number of connections after these.
     unlisted: u64,
 }
 
 impl CallConnectionLog {
+    /// Adds a connection that was made. The address is missing if the client does not know it.
     pub(super) fn record_connected(&self, target: &HttpTarget, address: Option<SocketAddr>) {
         let address = address.map_or_else(String::new, |address| address.to_string());
         self.add(target, true, address);
     }
 
+    /// Adds a connection that could not be made.
     pub(super) fn record_failed(&self, target: &HttpTarget, why: &str) {
         self.add(target, false, why.to_owned());
     }
 
+    /// Adds a connection that haft did not allow.
     pub(super) fn record_refused(&self, target: &HttpTarget, denial: &ConnectionDenial) {
         self.add(target, false, denial.to_string());
     }
 
+    /// Adds a connection, or counts it if the list is full.
     fn add(&self, target: &HttpTarget, admitted: bool, detail: String) {
         let mut made = self.connections.lock().unwrap_or_else(PoisonError::into_inner);
         if made.listed.len() >= NET_CONNECTIONS_LISTED_MAX {

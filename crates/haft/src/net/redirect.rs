@@ -97,6 +97,7 @@ fn is_internal_host(host: &Host) -> bool {
     }
 }
 
+/// Returns the message about a redirect to an internal host. It does not say how to allow the host.
 fn internal_host_text(host: &Host) -> String {
     format!(
         "{host} is one of this machine or its networks, and no page may lead there; go on without it"

@@ -10,8 +10,11 @@ use super::target::HttpTarget;
 
 /// The content of an answer, until the call is to stop.
 pub(super) struct ResponseBody {
+    /// The response, whose head was read.
     pub(super) response: reqwest::Response,
+    /// Cancelled when the call is to stop.
     pub(super) stop: CancellationToken,
+    /// The time limit of the call in milliseconds, for the error message.
     pub(super) timeout_ms: u64,
 }
 

@@ -9,12 +9,16 @@ use reqwest::Url;
 
 /// Where a request goes.
 pub(super) struct HttpTarget {
+    /// The URL with the host in its normal spelling.
     pub(super) url: Url,
+    /// The host in the spelling that grants and rules use.
     pub(super) host: Host,
+    /// The port of the URL, or the usual one of its scheme.
     pub(super) port: u16,
 }
 
 impl HttpTarget {
+    /// Parses a URL. Fails if it is not http or https, contains a user name or a password, or names no valid host.
     pub(super) fn parse(text: &str) -> Result<Self, ToolError> {
         // The text is not repeated here and below: it may hold a password.
         let mut url = Url::parse(text).map_err(|err| {
@@ -47,6 +51,7 @@ impl HttpTarget {
     }
 }
 
+/// Returns the error of a URL that cannot be used.
 fn invalid(message: String) -> ToolError {
     ToolError::new(ErrorCode::InvalidInput, message)
 }

@@ -16,8 +16,11 @@ use crate::panic::PanicCatchingFuture;
 
 /// The reasons to ask a person, and the rules that would make the next question unnecessary.
 struct ApprovalQuestion {
+    /// The reasons of rules, one line for each access.
     rule_reasons: Vec<String>,
+    /// The reasons of watchdogs, in their order.
     watchdog_reasons: Vec<String>,
+    /// The rules that «always» would add. They answer the reasons of rules only.
     always_rules: Vec<Rule>,
     /// The changes that would let the caller or the user make this call.
     allowing: Vec<Remedy>,
@@ -118,6 +121,7 @@ pub(super) async fn approve(
     }
 }
 
+/// Refuses a call that the person rejected.
 fn rejected_refusal(state: CallState, judged: Judged, asked: &ApprovalQuestion) -> PipelineStop {
     let message = format!("the user rejected the call ({})", asked.explain_reasons());
     let grounds = RefusalGrounds::new(RefusalSource::Person);
@@ -163,10 +167,12 @@ fn unanswered_refusal(state: CallState, judged: Judged, asked: ApprovalQuestion)
 }
 
 impl ApprovalQuestion {
+    /// Returns the reasons of rules, and then those of watchdogs.
     fn reasons(&self) -> impl Iterator<Item = &str> {
         self.rule_reasons.iter().chain(&self.watchdog_reasons).map(String::as_str)
     }
 
+    /// Returns all reasons in one line.
     fn explain_reasons(&self) -> String {
         self.reasons().collect::<Vec<_>>().join("; ")
     }

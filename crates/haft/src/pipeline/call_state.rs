@@ -22,9 +22,11 @@ pub(crate) const RECORDED_BYTES_MAX: usize = 256 * 1024;
 
 /// A call that has arrived and has no number yet.
 pub(crate) struct ArrivedCall {
+    /// The call, with its input in normal form.
     call: Call,
     /// The tools at the time of arrival; the call keeps this version.
     catalog: Arc<CatalogVersion>,
+    /// The tool that the call names, if it exists.
     registered: Option<Arc<RegisteredTool>>,
     /// The id of the registered tool, or the tool as called if no tool has that name.
     tool: String,
@@ -34,6 +36,7 @@ pub(crate) struct ArrivedCall {
     id: CallAddress,
     /// The key that the call has if it was never made before in this iteration of its node.
     first_key: CallKey,
+    /// When the call arrived.
     started: Instant,
     /// The tool and the input as called, if the connection adopts state from the answers of such calls.
     adoptable: Option<(String, Value)>,
@@ -41,13 +44,19 @@ pub(crate) struct ArrivedCall {
 
 /// The call's position in its run. Only [`history`](super::history) makes one.
 pub(super) struct CallPlace {
+    /// The number of the call in its attempt, from 1.
     pub(super) seq: u32,
+    /// The number of earlier calls in the attempt with the same tool and input.
     pub(super) repeat_index: u32,
     /// The number of times that a driver that starts over made the call before.
     pub(super) replay_index: Option<u32>,
+    /// The fencing token of the lease under which the call is made.
     pub(super) fencing_token: u64,
+    /// When the call was numbered, by the clock of the runtime.
     pub(super) started_at_ms: u64,
+    /// The attempt that the call belongs to.
     pub(super) attempt: Arc<AttemptTracker>,
+    /// The positions of a driver that starts over.
     pub(super) cursors: Arc<ReplayCursors>,
     /// The unacknowledged calls like this one, locked until this call is done.
     pub(super) unacknowledged: Option<UnacknowledgedCalls>,
@@ -61,7 +70,9 @@ pub(super) struct CallState {
     arrived: ArrivedCall,
     /// The effect of the tool. A tool that does not exist has none, so it counts as a read.
     effect: Effect,
+    /// The key of the call: the first key with the repeat index.
     call_key: CallKey,
+    /// The position of the call in its run.
     place: CallPlace,
     /// The call that may have happened and that this call repeats, because it was settled as retry.
     repeated_call: Option<CallAddress>,
@@ -108,6 +119,7 @@ impl ArrivedCall {
         self.adoptable.take()
     }
 
+    /// Returns the call.
     pub(super) fn call(&self) -> &Call {
         &self.call
     }
@@ -122,10 +134,12 @@ impl ArrivedCall {
         self.first_key
     }
 
+    /// Returns the id of the tool, or the name that the call used if no tool has it.
     pub(super) fn tool(&self) -> &str {
         &self.tool
     }
 
+    /// Returns the input as the journal stores it.
     pub(super) fn recorded_input(&self) -> &str {
         &self.recorded_input
     }
@@ -172,6 +186,7 @@ impl CallState {
         self.in_doubt.as_deref()
     }
 
+    /// Returns the call.
     pub(super) fn call(&self) -> &Call {
         &self.arrived.call
     }
@@ -200,22 +215,27 @@ impl CallState {
         self.registered().is_some_and(|found| found.tool().has_probe())
     }
 
+    /// Returns the address of the call.
     pub(super) fn id(&self) -> &CallAddress {
         &self.arrived.id
     }
 
+    /// Returns the key of the call, which also depends on its repeat index.
     pub(super) fn call_key(&self) -> CallKey {
         self.call_key
     }
 
+    /// Returns the id of the tool, or the name that the call used if no tool has it.
     pub(super) fn tool(&self) -> &str {
         &self.arrived.tool
     }
 
+    /// Returns the effect of the tool, or `Read` for a tool that does not exist.
     pub(super) fn effect(&self) -> Effect {
         self.effect
     }
 
+    /// Returns the attempt that the call belongs to.
     pub(super) fn attempt(&self) -> &Arc<AttemptTracker> {
         &self.place.attempt
     }
@@ -328,6 +348,7 @@ pub(super) fn json_or_digest(json: String) -> String {
     if json.len() <= RECORDED_BYTES_MAX { json } else { text_digest(&json).to_string() }
 }
 
+/// Returns the size and the SHA-256 of a text.
 fn text_digest(text: &str) -> Value {
     json!({"bytes": text.len(), "sha256": sha256_hex(text.as_bytes())})
 }

@@ -19,13 +19,19 @@ use crate::sandbox::Sandbox;
 
 /// Evidence that all accesses of the call lie inside its capabilities.
 pub(super) struct Judged {
+    /// The tool that is called.
     registered: Arc<RegisteredTool>,
+    /// The accesses with resolved paths, as rules judge them.
     accesses: Vec<ResolvedAccess>,
+    /// The accesses as JSON, as the journal records them.
     recorded_accesses: String,
+    /// The capabilities of the tool, limited by the restrictions of the connection.
     capabilities: Capabilities,
+    /// Whether the call only reads sidecars of its session or files of loaded skills.
     only_own_outputs: bool,
 }
 
+/// Resolves the declared accesses, and refuses the call if one of them lies outside its capabilities.
 pub(super) fn capable(
     state: CallState,
     valid: Valid,
@@ -79,7 +85,9 @@ pub(super) fn capable(
 
 /// The roots and the sandbox that accesses are resolved and compared with.
 struct AccessResolver<'a> {
+    /// Resolves the paths of the call.
     paths: &'a PathResolver,
+    /// The sandbox, which hides places and protects files.
     sandbox: &'a Sandbox,
 }
 
@@ -197,6 +205,7 @@ enum AccessTarget {
 }
 
 impl AccessTarget {
+    /// Returns the resolved path as messages show it, or `None` outside of the roots.
     fn display(&self) -> Option<&str> {
         match self {
             Self::Inside(place, _) => Some(place.display()),
@@ -205,6 +214,7 @@ impl AccessTarget {
     }
 }
 
+/// Returns the declared commands.
 fn commands(declared: &[Access]) -> impl Iterator<Item = &CommandLine> {
     declared.iter().filter_map(|access| match access {
         Access::Shell { command } => Some(command),
@@ -233,20 +243,24 @@ fn without_parents(path: &str) -> Option<PathBuf> {
     Some(lexical)
 }
 
+/// Refuses the call with the error of resolving its accesses.
 fn capability_refusal(state: CallState, accesses: String, err: ToolError) -> PipelineStop {
     let refusal = err.refusal().unwrap_or_else(|| plain_refusal(err.code, err.message));
     PipelineStop::refused_with(state, accesses, refusal).recorded_as(err.recorded)
 }
 
 impl Judged {
+    /// Returns the contract of the tool.
     pub(super) fn contract(&self) -> &Contract {
         self.registered.contract()
     }
 
+    /// Returns the accesses as rules judge them.
     pub(super) fn accesses(&self) -> &[ResolvedAccess] {
         &self.accesses
     }
 
+    /// Returns the capabilities of the tool in this connection.
     pub(super) fn capabilities(&self) -> &Capabilities {
         &self.capabilities
     }
@@ -261,6 +275,7 @@ impl Judged {
         self.refuse_as(state, plain_refusal(code, message))
     }
 
+    /// Refuses the call, and records its accesses with the refusal.
     pub(super) fn refuse_as(self, state: CallState, refusal: Refusal) -> PipelineStop {
         PipelineStop::refused_with(state, self.recorded_accesses, refusal)
     }

@@ -35,8 +35,11 @@ pub(crate) const STOP_MS: u64 = 2_000;
 
 /// Evidence that the call was executed, with its result.
 pub(super) struct Executed {
+    /// The open intent, which the recording stage settles.
     pub(super) intent: Intent,
+    /// The output of the tool, or the error that the call gets.
     pub(super) result: Result<ToolOutput, ToolError>,
+    /// The status that the journal records.
     pub(super) status: CallStatus,
     /// The connections that the tool made by itself.
     pub(super) connections: Arc<CallConnectionLog>,
@@ -46,6 +49,8 @@ pub(super) struct Executed {
     pub(super) retry_warning: Option<String>,
 }
 
+/// Runs the tool, and tells it to stop when the call is cancelled or its time is over. A call that was cancelled before
+/// does not run.
 pub(super) async fn execute(
     state: &CallState,
     granted: &Granted,
@@ -98,7 +103,9 @@ pub(super) enum ExecutionRight {
 
 /// How the code of a tool ended.
 enum ExecutionResult {
+    /// The call was cancelled before the tool began.
     NotStarted,
+    /// The tool returned this result, perhaps after it was told to stop.
     Returned(Result<ToolOutput, ToolError>),
     /// The tool panicked with this message.
     Panicked(String),
@@ -128,7 +135,9 @@ async fn stop_work(
 
 /// The result and the recorded status of a call that ended.
 struct ExecutionReport {
+    /// The output of the tool, or the error that the call gets.
     result: Result<ToolOutput, ToolError>,
+    /// The status that the journal records.
     status: CallStatus,
     /// Whether the call ended because its time was over.
     is_out_of_time: bool,
@@ -193,13 +202,16 @@ fn report_execution(
 /// The time limit and the stop signal of a call.
 #[derive(Clone)]
 pub(super) struct CallTiming {
+    /// The time limit in milliseconds.
     timeout_ms: u64,
-    // Shared with the tool's context. It pauses while the tool asks a person, and the tool's commands end with it.
+    /// Shared with the tool's context. It pauses while the tool asks a person, and the tool's commands end with it.
     pub(super) time: Arc<CallStopwatch>,
+    /// Cancelled when the call is cancelled or its time is over.
     stop: CancellationToken,
 }
 
 impl CallTiming {
+    /// Starts the time of a call. It stands still while the calls that led to this one are paused.
     pub(super) fn for_call(state: &CallState, granted: &Granted, limits: &CallLimits) -> Self {
         let call = state.call();
         let timeout_ms = timeout_ms(call, granted.tool(), limits);
@@ -219,10 +231,15 @@ fn timeout_ms(call: &Call, tool: &Tool, limits: &CallLimits) -> u64 {
 
 /// The parts from which haft builds the context of a tool.
 pub(super) struct ToolContext<'a> {
+    /// The call.
     pub(super) state: &'a CallState,
+    /// The tool, with the accesses that the call may have.
     pub(super) granted: &'a Granted,
+    /// The connection of the call.
     pub(super) connection: &'a Arc<ConnectionState>,
+    /// The time limit and the stop signal.
     pub(super) timing: CallTiming,
+    /// Lists the connections that the tool makes by itself.
     pub(super) network: &'a Arc<CallConnectionLog>,
 }
 

@@ -11,11 +11,13 @@ use crate::run_error::RunError;
 /// Evidence that the intent of the call is recorded. If the effect is more than a read, the intent is on disk. Only the
 /// journal makes an [`Intent`].
 pub(super) struct Intended {
+    /// The intent, which the journal made.
     pub(super) intent: Intent,
     /// The warning about earlier calls like this one, for the answer.
     pub(super) retry_warning: Option<String>,
 }
 
+/// Records the intent of the call. Fails if the journal does not accept it, and then nothing executes.
 pub(super) async fn intend(
     state: &CallState,
     granted: &Granted,

@@ -60,6 +60,7 @@ use refusal::PipelineStop;
 /// The time at which the envelope of an executed call leaves the pipeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EnvelopeTiming {
+    /// Once the outcome is in the journal, as durably as the effect needs.
     AfterRecord,
     /// Before the outcome is in the journal, if the call succeeded.
     BeforeRecord,
@@ -101,6 +102,7 @@ pub(crate) async fn run_pipeline(
     Ok((envelope, recording))
 }
 
+/// Passes a call through all stages, in the order of the table above.
 async fn run_stages(
     arrived: ArrivedCall,
     lease: CallLease,

@@ -15,9 +15,12 @@ use crate::shared::RuntimeShared;
 
 /// Evidence that no rule denies the call, and the reasons why rules want a person asked.
 pub(super) struct RulePermission {
+    /// The reasons, one line for each access. Empty if rules allow the call.
     pub(super) reasons: Vec<String>,
 }
 
+/// Applies the rules and the network guard. Refuses a call that a rule denies, and a command that needs the network
+/// without having it.
 pub(super) fn permit(
     state: CallState,
     judged: Judged,

@@ -47,6 +47,7 @@ impl Future for PendingRecord {
     }
 }
 
+/// Records the outcome, and returns the envelope. Fails if the journal does not accept the outcome.
 pub(super) async fn record(
     state: CallState,
     outcome: CallOutcome,
@@ -86,6 +87,7 @@ pub(super) async fn record_ahead(
     Ok((envelope, PendingRecord(Some(Box::pin(recording)))))
 }
 
+/// Returns the outcome with the current time.
 fn recorded_outcome(status: CallStatus, envelope: Envelope, parts: &RuntimeParts) -> Outcome {
     Outcome { status, envelope, finished_at_ms: parts.clock.now_ms() }
 }

@@ -17,8 +17,11 @@ pub(super) enum PipelineStop {
 
 /// A refusal, with the call's state and accesses for the journal.
 pub(super) struct RefusedCall {
+    /// The call that is refused.
     pub(super) state: CallState,
+    /// The accesses of the call as JSON, or `[]` if they are not known.
     pub(super) accesses: String,
+    /// The code, the reason and the remedies.
     pub(super) refusal: Refusal,
     /// The text that the journal stores instead of the reason.
     pub(super) recorded_message: Option<String>,

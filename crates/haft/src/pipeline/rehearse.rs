@@ -41,6 +41,7 @@ pub(crate) async fn rehearse(
     }
 }
 
+/// Passes the call through the judging stages, and adds their decisions to the explanation.
 async fn judge_call(
     state: CallState,
     connection: &ConnectionState,

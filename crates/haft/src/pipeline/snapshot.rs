@@ -21,8 +21,11 @@ pub(super) struct PendingEffectHook(Option<HookedEffect>);
 /// The hook of a call whose effect may happen now.
 pub(super) struct BegunEffectHook(Option<(HookedEffect, Option<String>)>);
 
+/// An effect with the hook that runs around it.
 struct HookedEffect {
+    /// The hook of the runtime.
     hook: Arc<dyn Snapshots>,
+    /// The call, and what it may change.
     effect: PendingEffect,
 }
 
@@ -104,6 +107,7 @@ impl BegunEffectHook {
     }
 }
 
+/// Runs a hook within its time limit. The error says that it failed, panicked or took too long.
 async fn run_hook(hook: BoxFuture<'_, Result<(), SnapshotError>>) -> Result<(), String> {
     match tokio::time::timeout(Duration::from_millis(SNAPSHOT_MS), PanicCatchingFuture(hook)).await
     {

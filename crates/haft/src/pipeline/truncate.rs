@@ -19,8 +19,11 @@ pub(crate) const ERROR_BYTES_MAX: usize = 64 * 1024;
 
 /// The outcome of a call, with its final envelope.
 pub(super) struct CallOutcome {
+    /// The open intent, which the recording stage settles.
     pub(super) intent: Intent,
+    /// The status that the journal records.
     pub(super) status: CallStatus,
+    /// The answer of the call.
     pub(super) envelope: Envelope,
     /// The text that the journal stores instead of the error text.
     pub(super) recorded_message: Option<String>,
@@ -28,12 +31,17 @@ pub(super) struct CallOutcome {
 
 /// Output within the limit, and the place of the rest.
 struct CutOutput {
+    /// The output within the limit, as the envelope holds it.
     data: Value,
+    /// Whether a part of the output is missing.
     truncated: bool,
+    /// The sidecar with all of the output, if it was written.
     output_path: Option<String>,
+    /// Why there is no sidecar with the rest.
     sidecar_error: Option<String>,
 }
 
+/// Builds the envelope. Output and error messages above their limits are cut.
 pub(super) fn truncate(
     state: &CallState,
     granted: &Granted,
@@ -89,14 +97,20 @@ pub(super) fn truncate(
 
 /// Cuts the output of one call.
 pub(super) struct OutputCutter<'a> {
+    /// The id of the tool, for the name of the sidecar.
     tool: &'a str,
+    /// The number of the call, for the name of the sidecar.
     seq: u32,
+    /// The limit of the tool, if it differs from the configured one.
     output_limit: OutputLimit,
+    /// The largest output in bytes that is not cut.
     bytes_max: usize,
+    /// The sidecars of the connection.
     sidecars: &'a Sidecars,
 }
 
 impl<'a> OutputCutter<'a> {
+    /// Returns a cutter with the limits of the tool.
     pub(super) fn new(
         state: &'a CallState,
         contract: &Contract,
@@ -111,6 +125,7 @@ impl<'a> OutputCutter<'a> {
         }
     }
 
+    /// Returns the output within its limit, and notes in the metadata what was cut and what the command did.
     pub(super) fn truncate_output(
         &self,
         output: ToolOutput,
@@ -133,6 +148,7 @@ impl<'a> OutputCutter<'a> {
         cut.data
     }
 
+    /// Cuts the body if it is above the limit, and writes all of it to a sidecar.
     fn cut_body(&self, body: OutputBody) -> CutOutput {
         let bytes_max = self.bytes_max;
         match body {
@@ -222,10 +238,12 @@ impl<'a> OutputCutter<'a> {
     }
 }
 
+/// Returns output that is within its limit.
 fn uncut_output(data: Value) -> CutOutput {
     CutOutput { data, truncated: false, output_path: None, sidecar_error: None }
 }
 
+/// Returns the first bytes of a text, at most `bytes_max`, without a broken character.
 fn head_of(text: &str, bytes_max: usize) -> String {
     text.get(..text.floor_char_boundary(bytes_max)).unwrap_or(text).to_owned()
 }

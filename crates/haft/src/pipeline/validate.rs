@@ -13,9 +13,12 @@ use crate::suggestions::near_matches;
 
 /// Evidence that the tool exists and that its schema accepts the input.
 pub(super) struct Valid {
+    /// The tool that is called.
     registered: Arc<RegisteredTool>,
 }
 
+/// Refuses a call of a tool that does not exist or that the connection does not have, and an input that violates the
+/// schema.
 pub(super) fn validate(
     state: CallState,
     connection: &ConnectionState,
@@ -74,14 +77,17 @@ pub(super) fn validate(
 }
 
 impl Valid {
+    /// Returns the code of the tool.
     pub(super) fn tool(&self) -> &Tool {
         self.registered.tool()
     }
 
+    /// Returns the contract of the tool.
     pub(super) fn contract(&self) -> &Contract {
         self.registered.contract()
     }
 
+    /// Returns the tool with its contract.
     pub(super) fn into_registered(self) -> Arc<RegisteredTool> {
         self.registered
     }

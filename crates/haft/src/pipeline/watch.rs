@@ -16,13 +16,19 @@ use crate::watchdog::{self, WatchedCall};
 
 /// Evidence that the call may execute, with the accesses that it may have.
 pub(super) struct Granted {
+    /// The tool that is called.
     registered: Arc<RegisteredTool>,
+    /// The accesses with resolved paths.
     accesses: Vec<ResolvedAccess>,
+    /// The accesses as JSON.
     recorded_accesses: String,
+    /// The files that the call may read and change.
     grant: Arc<Grant>,
+    /// The hosts that the call may reach.
     hosts: Arc<HostScope>,
 }
 
+/// Asks the watchdogs, and then the person if rules or watchdogs want that. Returns the grant of a call that passes.
 pub(super) async fn watch(
     state: CallState,
     judged: Judged,
@@ -81,14 +87,17 @@ pub(super) async fn check_watchdogs(
 }
 
 impl Granted {
+    /// Returns the code of the tool.
     pub(super) fn tool(&self) -> &Tool {
         self.registered.tool()
     }
 
+    /// Returns the contract of the tool.
     pub(super) fn contract(&self) -> &Contract {
         self.registered.contract()
     }
 
+    /// Returns the accesses with resolved paths.
     pub(super) fn accesses(&self) -> &[ResolvedAccess] {
         &self.accesses
     }
@@ -98,6 +107,7 @@ impl Granted {
         &self.recorded_accesses
     }
 
+    /// Returns the files that the call may read and change.
     pub(super) fn grant(&self) -> &Arc<Grant> {
         &self.grant
     }

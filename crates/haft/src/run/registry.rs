@@ -18,17 +18,19 @@ use crate::shared::{RuntimeParts, RuntimeShared};
 
 /// The runs that this process makes calls in.
 pub(crate) struct RunRegistry {
+    /// The state of the runtime.
     shared: Arc<RuntimeShared>,
-    // The trackers of runs with live handles. Two handles of a run share a tracker, so that no two calls get the same
-    // number. Written when a run is begun or resumed.
+    /// The trackers of runs with live handles. Two handles of a run share a tracker, so that no two calls get the same
+    /// number. Written when a run is begun or resumed.
     trackers: Mutex<HashMap<RunId, Weak<RunTracker>>>,
-    // Held while a lease is taken or released, because both wait for the journal and must not overlap.
+    /// Held while a lease is taken or released, because both wait for the journal and must not overlap.
     pub(crate) opening: tokio::sync::Mutex<()>,
-    // Leases that are being released; shutdown waits for them.
+    /// Leases that are being released; shutdown waits for them.
     releases: Mutex<JoinSet<()>>,
 }
 
 impl RunRegistry {
+    /// Returns a registry without runs.
     pub(crate) fn new(shared: Arc<RuntimeShared>) -> Self {
         let (trackers, opening, releases) = Default::default();
         Self { shared, trackers, opening, releases }
@@ -39,6 +41,7 @@ impl RunRegistry {
         &self.shared
     }
 
+    /// Returns the journal of the runtime.
     fn journal(&self) -> &dyn Journal {
         &*self.shared.parts.journal
     }
@@ -152,6 +155,7 @@ impl RunRegistry {
         })
     }
 
+    /// Returns a request for a lease that begins now and lasts [`LEASE_MS`].
     pub(crate) fn lease_request(&self) -> LeaseRequest {
         LeaseRequest {
             owner: self.shared.parts.owner.clone(),
@@ -183,6 +187,7 @@ impl RunRegistry {
         self.held_leases().iter().any(|lease| lease.run == *run)
     }
 
+    /// Returns the leases of all runs with live handles.
     fn held_leases(&self) -> Vec<Lease> {
         let held = |(_, attempts): (RunId, Arc<RunTracker>)| attempts.held_lease();
         self.live_run_trackers().into_iter().filter_map(held).collect()
@@ -209,6 +214,7 @@ async fn renew_lease(runs: Weak<RunRegistry>, lease: Lease) {
     }
 }
 
+/// Gives a lease back. If that fails, a warning is logged, and the lease expires by itself.
 async fn release_lease(journal: &dyn Journal, lease: Lease) {
     let run = lease.run.clone();
     match journal.close_run(lease).await {

@@ -10,8 +10,9 @@ use crate::pipeline::AttemptTrackers;
 /// The state of one run in this process.
 #[derive(Default)]
 pub(crate) struct RunTracker {
+    /// The attempts of the run that had calls in this process.
     pub(super) attempts: Arc<AttemptTrackers>,
-    // Set while this process has the lease; locked to read, set or drop it.
+    /// Set while this process has the lease; locked to read, set or drop it.
     held_lease: Mutex<Option<Arc<HeldLease>>>,
 }
 

@@ -25,6 +25,7 @@ pub(super) fn directories(root: &Path) -> Vec<PathBuf> {
     named.take(DIRECTORIES_MAX).collect()
 }
 
+/// Returns the beginning of the repository's configuration, or `None` if there is none.
 fn configuration(root: &Path) -> Option<String> {
     let entry = root.join(".git");
     let is_linked = entry.symlink_metadata().ok()?.is_file();

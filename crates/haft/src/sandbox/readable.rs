@@ -6,6 +6,7 @@ use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};
 
+/// Finds the paths when they are first needed.
 type FindReadablePaths = Box<dyn FnOnce() -> Vec<PathBuf> + Send>;
 
 /// Directories and files that processes of calls can read and execute. Cloning is cheap; all clones look once.

@@ -12,24 +12,38 @@ use crate::sidecar::Sidecars;
 
 /// Keeps the head and the tail of an output in memory and streams all of it to a sidecar once it is too long.
 pub(super) struct OutputCollector<'a> {
+    /// The largest output in bytes that is not cut.
     bytes_max: usize,
+    /// The largest tail in bytes.
     tail_bytes_max: usize,
+    /// The first bytes of the output.
     head: Vec<u8>,
+    /// The last bytes of the output, after the head.
     tail: Vec<u8>,
+    /// The number of bytes that the command printed.
     pub(super) total_bytes: u64,
+    /// The open sidecar, once the output is above the limit.
     sidecar: Option<OpenSidecar>,
+    /// Why there is no sidecar, or why it is not complete.
     sidecar_error: Option<String>,
+    /// The sidecars of the connection.
     sidecars: &'a Sidecars,
+    /// Names the call in the name of the sidecar.
     label: &'a CallLabel,
 }
 
+/// A sidecar that is being written.
 struct OpenSidecar {
+    /// The open file.
     file: File,
+    /// The absolute path, as the answer names it.
     path: String,
+    /// The number of bytes of the output that the file has.
     written_bytes: usize,
 }
 
 impl<'a> OutputCollector<'a> {
+    /// Returns a collector without output. It makes a sidecar only for output above the limit.
     pub(super) fn new(bytes_max: usize, sidecars: &'a Sidecars, label: &'a CallLabel) -> Self {
         Self {
             bytes_max,
@@ -45,6 +59,7 @@ impl<'a> OutputCollector<'a> {
         }
     }
 
+    /// Adds output of the command.
     pub(super) fn take(&mut self, bytes: &[u8]) {
         self.total_bytes =
             self.total_bytes.saturating_add(u64::try_from(bytes.len()).unwrap_or(u64::MAX));
@@ -75,10 +90,12 @@ impl<'a> OutputCollector<'a> {
         self.tail.drain(..excess);
     }
 
+    /// Returns whether the output is above the limit.
     fn is_cut(&self) -> bool {
         self.sidecar.is_some() || self.sidecar_error.is_some()
     }
 
+    /// Writes output to the sidecar. After the first error, nothing more is written.
     fn append_to_sidecar(&mut self, bytes: &[u8]) {
         let Some(sidecar) = &mut self.sidecar else { return };
         let room = OUTPUT_BYTES_MAX.saturating_sub(sidecar.written_bytes);
@@ -95,6 +112,7 @@ impl<'a> OutputCollector<'a> {
         }
     }
 
+    /// Returns the output, or its head and tail with the path of the sidecar.
     pub(super) fn finish(self) -> Excerpt {
         let cut = self.is_cut();
         let kept_bytes = self.sidecar.as_ref().map_or(0, |sidecar| sidecar.written_bytes);

@@ -32,6 +32,7 @@ pub(crate) struct ProcessBounds {
     pub(crate) writable: Vec<PathBuf>,
     /// Directories and files that it can read.
     pub(crate) readable: Vec<PathBuf>,
+    /// The network that it sees.
     pub(crate) network: Network,
     /// The hosts that its proxy admits, if it has one.
     pub(crate) hosts: Arc<HostScope>,
@@ -41,7 +42,9 @@ pub(crate) struct ProcessBounds {
 
 /// A process that runs, and what serves it.
 pub(crate) struct StartedProcess {
+    /// The process.
     pub(crate) process: SandboxProcess,
+    /// The proxy to its granted hosts, if it has one.
     pub(crate) proxy: Option<Proxy>,
 }
 
@@ -234,6 +237,7 @@ pub(crate) fn protected_change_text(undone: &RevertedChange) -> String {
     format!("{path} is protected by {pattern:?} and {became}")
 }
 
+/// Returns the error of a process that did not start. It says so if the kernel cannot confine the process.
 fn spawn_error(err: &SpawnError) -> ToolError {
     match err {
         SpawnError::Unenforceable { .. } => {

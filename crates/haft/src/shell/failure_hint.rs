@@ -34,24 +34,31 @@ const REFUSAL_ERRORS: &[&str] = &[
 
 /// A bound, and what programs say that run into it.
 struct ResourceBound {
+    /// The error messages that programs print when they meet the limit.
     texts: &'static [&'static str],
+    /// What the limit is about, as the hint names it.
     what: &'static str,
+    /// The key of the setting that changes the limit.
     setting: &'static str,
+    /// Returns the configured limit, in the unit of its setting.
     value: fn(&ResourceLimits) -> u64,
 }
 
+/// The limit of one file.
 const FILE_BYTES: ResourceBound = ResourceBound {
     texts: &["File too large", "File size limit exceeded", "EFBIG"],
     what: "one file of a command",
     setting: "file_bytes",
     value: |resources| resources.file_bytes,
 };
+/// The limit of all temporary files together.
 const TEMP_BYTES: ResourceBound = ResourceBound {
     texts: &["No space left on device", "ENOSPC"],
     what: "what a command puts into /tmp, /dev/shm and its home",
     setting: "temp_bytes",
     value: |resources| resources.temp_bytes,
 };
+/// The limits whose error messages a hint explains.
 const RESOURCE_BOUNDS: &[ResourceBound] = &[
     FILE_BYTES,
     TEMP_BYTES,
@@ -102,11 +109,13 @@ pub(super) fn failed_status(ending: ProcessEnding) -> Option<i32> {
 
 /// Where a command ran, and what it could reach.
 pub(super) struct CommandContext<'a> {
+    /// The sandbox that confined the command.
     pub(super) sandbox: &'a Sandbox,
     /// The directories that it could change.
     pub(super) writable: &'a [PathBuf],
     /// The directory that it was started in.
     pub(super) directory: &'a Path,
+    /// The restrictions that were in force.
     pub(super) enforced: EnforcedConfinement,
 }
 
@@ -151,6 +160,7 @@ impl CommandContext<'_> {
         })
     }
 
+    /// Returns the hint for a command that met a limit.
     fn hint_for_bound(&self, bound: &ResourceBound) -> String {
         let ResourceBound { what, setting, value, .. } = bound;
         let value = value(&self.sandbox.resources);
@@ -200,6 +210,7 @@ impl CommandContext<'_> {
         })
     }
 
+    /// Returns the hint for a tool whose commands may change no files.
     fn hint_without_paths(&self) -> String {
         let private = self.private();
         format!(
@@ -208,6 +219,7 @@ impl CommandContext<'_> {
         )
     }
 
+    /// Returns the directories that the command could change, as the hint lists them.
     fn changeable(&self) -> String {
         let roots: Vec<String> =
             self.writable.iter().map(|root| root.display().to_string()).collect();

@@ -20,26 +20,38 @@ use crate::suggestions::near_matches;
 /// The skills of one session.
 #[derive(Default)]
 pub(crate) struct ConnectionSkills {
+    /// The directories to search.
     places: SkillSearchPaths,
+    /// The skills, once a caller needed them.
     found: OnceLock<FoundSkillEntries>,
 }
 
+/// The skills that were found.
 struct FoundSkillEntries {
+    /// The problems of skills that were left out, one line each.
     problems: Vec<String>,
+    /// The skills, sorted by name.
     entries: Vec<SkillEntry>,
 }
 
+/// A skill, and its text once it was loaded.
 struct SkillEntry {
+    /// The skill as it was found.
     skill: Skill,
+    /// The text and files, set when the skill is first loaded.
     loaded: OnceLock<LoadedSkillFiles>,
 }
 
+/// A loaded skill with its open directory.
 struct LoadedSkillFiles {
+    /// The text and the names of the files.
     skill: LoadedSkill,
+    /// The directory, from which calls can read the files. A bundled skill has none.
     root: Option<Root>,
 }
 
 impl ConnectionSkills {
+    /// Returns the skills of these directories, which are not searched yet.
     pub(crate) fn new(places: SkillSearchPaths) -> Self {
         Self { places, found: OnceLock::new() }
     }
@@ -50,6 +62,7 @@ impl ConnectionSkills {
         if lists_skills(&contract) { Arc::new(self.with_index(&contract)) } else { contract }
     }
 
+    /// Returns the contract with the list of skills at the end of its description.
     fn with_index(&self, contract: &Contract) -> Contract {
         let description = format!("{}{}", contract.description, skill_index(&self.index()));
         Contract { description, ..contract.clone() }
@@ -79,6 +92,7 @@ impl ConnectionSkills {
         self.found.get()?.entries.get(place)?.loaded.get()?.root.as_ref()
     }
 
+    /// Returns the skills, and searches for them with the first call.
     fn entries(&self) -> &FoundSkillEntries {
         self.found.get_or_init(|| {
             let FoundSkills { skills, problems } = find_skills(&self.places);
@@ -103,6 +117,7 @@ impl SkillSearchPaths {
     }
 }
 
+/// Returns whether this is haft's own tool that loads skills.
 fn lists_skills(contract: &Contract) -> bool {
     contract.connection_store == Some(ConnectionStore::Skills)
         && contract.origin == ToolOrigin::Native
@@ -167,6 +182,7 @@ pub fn load_skill(skill: &Skill) -> Result<LoadedSkill, ToolError> {
     read(skill).map(|kept| kept.skill)
 }
 
+/// Reads a skill. Fails if the directory was replaced by a link, or the text is gone or not valid.
 fn read(skill: &Skill) -> Result<LoadedSkillFiles, ToolError> {
     let failed = |message: String| {
         let message = format!("skill {:?} cannot be read any more: {message}", skill.name);

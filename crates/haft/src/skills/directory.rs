@@ -15,7 +15,9 @@ use crate::front_matter::FRONT_MATTER_BYTES_MAX;
 /// The files of a skill.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct SkillFiles {
+    /// The paths of the files, relative to the directory of the skill.
     pub(super) names: Vec<String>,
+    /// Whether files were left out because there are too many.
     pub(super) has_more: bool,
 }
 
@@ -57,6 +59,8 @@ pub(super) fn open(directory: &Path) -> Result<Root, String> {
     Root::open(directory).map_err(|err| err.to_string())
 }
 
+/// Reads the `SKILL.md` of a directory, at most `bytes_max` bytes. Returns `None` if there is none. Fails if the file
+/// is too large or a link leads out of the directory.
 fn read(root: &Root, bytes_max: usize) -> Result<Option<Vec<u8>>, String> {
     let refused = |err: RootError| match err {
         RootError::Escape { .. } | RootError::Outside { .. } => {

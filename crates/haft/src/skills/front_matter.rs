@@ -9,6 +9,7 @@ use crate::front_matter::{FrontMatter as Parted, FrontMatterFault as Fault};
 /// The front matter of a skill.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct SkillFrontMatter {
+    /// The name, which models use to load the skill.
     pub(super) name: String,
     /// Where the name stands.
     pub(super) name_line: u64,
@@ -18,10 +19,13 @@ pub(super) struct SkillFrontMatter {
     pub(super) cut_warning: Option<Fault>,
 }
 
+/// The fields that haft reads.
 #[derive(Deserialize)]
 #[serde(expecting = "struct Fields")]
 struct SkillFrontMatterFields {
+    /// The name, which is required.
     name: Option<String>,
+    /// The description, which is required.
     description: Option<String>,
 }
 
@@ -82,6 +86,7 @@ pub(super) fn body(text: &[u8]) -> Result<&str, Fault> {
     Parted::split(text)?.body()
 }
 
+/// Returns a fault at a line of the file.
 fn fault(line: Option<u64>, message: &str) -> Fault {
     Fault { line, message: message.to_owned() }
 }

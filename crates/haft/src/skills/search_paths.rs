@@ -53,6 +53,7 @@ pub(crate) fn project_directories(root: &Path, home: Option<&Path>) -> Vec<PathB
     above.into_iter().take(depth).collect()
 }
 
+/// Returns the user id of the directory's owner, or `None` if it cannot be read.
 fn owner(directory: &Path) -> Option<u32> {
     directory.metadata().ok().map(|metadata| metadata.uid())
 }

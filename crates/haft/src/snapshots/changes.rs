@@ -19,8 +19,11 @@ pub struct RootChanges {
     pub remarks: Vec<(CallAddress, String)>,
     /// Whether the current state stands for the state after the last change, because that state was not recorded.
     pub ends_now: bool,
+    /// The root, opened where the changes were recorded.
     pub(super) root: Root,
+    /// The store with the recorded contents.
     pub(super) store: SnapshotStore,
+    /// The changes of all calls, combined.
     pub(super) composed: ComposedChanges,
 }
 

@@ -125,9 +125,13 @@ pub struct SnapshotsPruned {
 /// The snapshots recorded around effects. Cloning is cheap.
 #[derive(Clone)]
 pub struct SnapshotHistory {
+    /// The directory of all stores.
     directory: PathBuf,
+    /// The journal that names the snapshots.
     journal: Arc<dyn Journal>,
+    /// The options for recording the current state.
     options: RecordOptions,
+    /// Absolute paths that are neither read nor restored.
     hidden: Vec<PathBuf>,
 }
 
@@ -273,6 +277,7 @@ impl SnapshotHistory {
         Ok(pruned)
     }
 
+    /// Returns the notes about the selected calls, in their order. Fails if the run or the call does not exist.
     async fn notes(&self, of: &CallSelection) -> Result<Vec<SnapshotNote>, SnapshotHistoryError> {
         match of {
             CallSelection::Call(call) => {
@@ -327,6 +332,7 @@ impl SnapshotHistory {
         Ok(later)
     }
 
+    /// Returns the row of a call. Fails if the journal has no such call.
     async fn load_row(&self, call: &CallAddress) -> Result<CallRow, SnapshotHistoryError> {
         let mut rows = self.journal.calls(CallQuery::of_call(call.clone())).await?;
         rows.pop().ok_or_else(|| SnapshotHistoryError::UnknownCall(call.clone()))
@@ -391,6 +397,7 @@ fn lock_all(directory: &Path) -> Result<(LockedSnapshotStores, u64), SnapshotSto
     Ok((locked, busy))
 }
 
+/// Parses the name of a tree, if the note has one.
 fn tree(
     note: &SnapshotNote,
     name: &Option<String>,

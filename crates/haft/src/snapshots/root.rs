@@ -30,6 +30,7 @@ pub(super) enum SnapshotScope {
     Paths(Vec<PathBuf>),
     /// These paths alone.
     Exactly(Vec<PathBuf>),
+    /// All files of the root.
     Everything,
 }
 
@@ -51,16 +52,23 @@ impl SnapshotScope {
 /// The recorded state of a root. The store keeps it while this value lives, and later if the journal refers to it.
 #[derive(Debug)]
 pub(super) struct RootSnapshot {
+    /// The recorded state of the files.
     pub(super) tree: TreeId,
+    /// Keeps other processes from removing the tree.
     _hold: SharedStoreLock,
 }
 
 /// A root, and its store.
 pub(super) struct SnapshotRoot {
+    /// The directory.
     root: Root,
+    /// The directory of its store.
     directory: PathBuf,
+    /// What is recorded, and how durably.
     options: RecordOptions,
+    /// Absolute paths that are never read.
     hidden: Vec<PathBuf>,
+    /// Opened with the first snapshot.
     store: OnceLock<SnapshotStore>,
     /// The number of full snapshots that were begun.
     begun_count: AtomicU64,
@@ -69,12 +77,14 @@ pub(super) struct SnapshotRoot {
     full: Arc<tokio::sync::Mutex<FullSnapshots>>,
     /// The reason why no further full snapshots are taken.
     given_up: OnceLock<String>,
+    /// Whether snapshots were taken that are not synced to disk yet.
     is_sync_due: AtomicBool,
 }
 
 /// The full snapshots of this process.
 #[derive(Default)]
 struct FullSnapshots {
+    /// The last full snapshot, if there was one.
     last: Option<NumberedSnapshot>,
     /// Makes a snapshot cost only what changed since the last one.
     tracker: RecordTracker,
@@ -82,11 +92,14 @@ struct FullSnapshots {
 
 /// A full snapshot that is complete.
 struct NumberedSnapshot {
+    /// The number of the snapshot, in the order of their beginnings.
     number: u64,
+    /// The recorded state, or why it could not be recorded.
     outcome: Result<TreeId, String>,
 }
 
 impl SnapshotRoot {
+    /// Returns a root without snapshots. Nothing is opened yet.
     pub(super) fn new(root: &Root, directory: &Path, options: &RecordOptions) -> Self {
         Self {
             root: root.clone(),
@@ -112,6 +125,7 @@ impl SnapshotRoot {
         }
     }
 
+    /// Returns the canonical path of the root.
     pub(super) fn root(&self) -> &Path {
         self.root.path()
     }
@@ -153,6 +167,7 @@ impl SnapshotRoot {
         look
     }
 
+    /// Takes a full snapshot, or shares one that began after this call.
     async fn snapshot_everything(
         self: &Arc<Self>,
         is_followed: bool,
@@ -190,10 +205,12 @@ impl SnapshotRoot {
         outcome.await.map(|tree| RootSnapshot { tree, _hold: hold })
     }
 
+    /// Keeps the trees of the store from being removed.
     fn hold(&self) -> Result<SharedStoreLock, String> {
         self.store().and_then(SnapshotStore::lock_shared).map_err(|err| err.to_string())
     }
 
+    /// Returns the store, and opens it with the first call.
     fn store(&self) -> Result<&SnapshotStore, SnapshotStoreError> {
         if let Some(store) = self.store.get() {
             return Ok(store);

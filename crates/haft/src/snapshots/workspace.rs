@@ -24,33 +24,43 @@ const NOT_OVER: &str = "the state after it is not known: it is not over, or haft
 
 /// Records the state of workspaces before and after each effect.
 pub struct WorkspaceSnapshots {
+    /// The roots, with their stores.
     roots: Vec<Arc<SnapshotRoot>>,
+    /// Records the notes about snapshots.
     journal: Arc<dyn Journal>,
+    /// Gives the times of the notes.
     clock: Arc<dyn Clock>,
     /// Absolute paths that haft records with every effect, without the paths below them.
     included: Vec<PathBuf>,
     /// Starts the commands, with these mechanisms.
     commands: Option<(Launcher, Mechanisms)>,
-    // Written by each call when it begins and when it ends, to find out which ones run at the same time.
+    /// Written by each call when it begins and when it ends, to find out which ones run at the same time.
     active: Mutex<HashMap<CallAddress, ActiveEffect>>,
 }
 
 /// A call that is having its effect.
 struct ActiveEffect {
+    /// The parts of roots that the call may change.
     root_effects: Vec<RootEffect>,
+    /// The calls that changed overlapping parts at the same time.
     overlaps: Vec<CallAddress>,
 }
 
 /// The part of one root that a call may change.
 struct RootEffect {
+    /// The root.
     root: Arc<SnapshotRoot>,
+    /// The paths that the call may change.
     scope: SnapshotScope,
+    /// The state before the effect, or why it is not known; `None` until it was recorded.
     before: Option<Result<RootSnapshot, String>>,
 }
 
 /// Removes a call from the calls with an effect in progress.
 struct ActiveEffectGuard<'a> {
+    /// The hook that lists the call.
     snapshots: &'a WorkspaceSnapshots,
+    /// The call to remove.
     call: &'a CallAddress,
 }
 
@@ -106,6 +116,7 @@ impl WorkspaceSnapshots {
         self
     }
 
+    /// Returns whether the kernel reports every change of the roots, so that a snapshot need not read all files.
     async fn are_changes_followed(&self) -> bool {
         match &self.commands {
             Some((launcher, mechanisms)) => launcher.isolates_mounts(*mechanisms).await,
@@ -120,29 +131,7 @@ impl WorkspaceSnapshots {
         self.active().get(call).is_some_and(|active| active.root_effects.iter().all(is_seen))
     }
 
-    /// Returns the part of each root that the call may change.
-    fn snapshot_scopes(&self, effect: &PendingEffect) -> Vec<(Arc<SnapshotRoot>, SnapshotScope)> {
-        let reach = |place: &Arc<SnapshotRoot>| {
-            let beneath = |paths: &[PathBuf]| -> Vec<PathBuf> {
-                let beneath = paths.iter().filter_map(|path| path.strip_prefix(place.root()).ok());
-                beneath.map(Path::to_path_buf).collect()
-            };
-            let (mut writes, included) = (beneath(&effect.writes), beneath(&self.included));
-            let is_whole = effect.runs_commands || writes.iter().any(|path| *path == *"");
-            let reach = match (writes.is_empty(), included.is_empty()) {
-                _ if is_whole => SnapshotScope::Everything,
-                (true, true) => return None,
-                (true, false) => SnapshotScope::Exactly(included),
-                (false, _) => {
-                    writes.extend(included);
-                    SnapshotScope::Paths(writes)
-                }
-            };
-            Some((Arc::clone(place), reach))
-        };
-        self.roots.iter().filter_map(reach).collect()
-    }
-
+    /// Locks the calls that have an effect in progress.
     fn active(&self) -> std::sync::MutexGuard<'_, HashMap<CallAddress, ActiveEffect>> {
         self.active.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -163,6 +152,7 @@ impl WorkspaceSnapshots {
         recording.await.unwrap_or_else(|err| Err(SnapshotError::new(err.to_string())))
     }
 
+    /// Returns a note about a call and a root, without snapshots.
     fn note(&self, call: &CallAddress, place: &SnapshotRoot, note: String) -> SnapshotNote {
         SnapshotNote {
             call: call.clone(),
@@ -181,7 +171,26 @@ impl Snapshots for WorkspaceSnapshots {
         effect: &'a PendingEffect,
     ) -> BoxFuture<'a, Result<(), SnapshotError>> {
         Box::pin(async move {
-            let scopes = self.snapshot_scopes(effect);
+            let scope = |place: &Arc<SnapshotRoot>| {
+                let beneath = |paths: &[PathBuf]| -> Vec<PathBuf> {
+                    let beneath =
+                        paths.iter().filter_map(|path| path.strip_prefix(place.root()).ok());
+                    beneath.map(Path::to_path_buf).collect()
+                };
+                let (mut writes, included) = (beneath(&effect.writes), beneath(&self.included));
+                let is_whole = effect.runs_commands || writes.iter().any(|path| *path == *"");
+                let scope = match (writes.is_empty(), included.is_empty()) {
+                    _ if is_whole => SnapshotScope::Everything,
+                    (true, true) => return None,
+                    (true, false) => SnapshotScope::Exactly(included),
+                    (false, _) => {
+                        writes.extend(included);
+                        SnapshotScope::Paths(writes)
+                    }
+                };
+                Some((Arc::clone(place), scope))
+            };
+            let scopes: Vec<_> = self.roots.iter().filter_map(scope).collect();
             if scopes.is_empty() {
                 return Ok(());
             }
@@ -285,6 +294,7 @@ impl Snapshots for WorkspaceSnapshots {
 }
 
 impl ActiveEffect {
+    /// Returns whether both calls may change the same files.
     fn overlaps(&self, other: &ActiveEffect) -> bool {
         self.root_effects.iter().any(|ours| {
             let is_same = |theirs: &&RootEffect| Arc::ptr_eq(&ours.root, &theirs.root);
@@ -297,6 +307,7 @@ impl ActiveEffect {
     }
 }
 
+/// Returns the remark about a state that could not be recorded.
 fn unknown_state_text(when: &str, why: &str) -> String {
     format!("the state {when} it is not known: {why}")
 }

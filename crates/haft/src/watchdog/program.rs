@@ -43,18 +43,25 @@ pub struct ProgramWatchdog {
     pub manifest: Value,
 }
 
+/// The answer that a watchdog program prints.
 #[derive(Deserialize)]
 #[serde(expecting = "struct Answer")]
 struct ProgramAnswer {
+    /// What to do with the call.
     decision: ProgramDecision,
+    /// Why, for the person or the model. An allowed call needs no reason.
     reason: Option<String>,
 }
 
+/// The decisions that a watchdog program can print.
 #[derive(Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum ProgramDecision {
+    /// The call passes.
     Allow,
+    /// The call is refused.
     Deny,
+    /// A person decides.
     Ask,
 }
 
@@ -108,6 +115,7 @@ impl Watchdog for ProgramWatchdog {
 }
 
 impl ProgramWatchdog {
+    /// Runs the program once for a call, and parses its answer.
     async fn ask(&self, call: &WatchedCall<'_>) -> Result<ProgramAnswer, ProgramFailure> {
         let started = Command::new(&self.program)
             .args(&self.args)
@@ -160,6 +168,7 @@ impl ProgramWatchdog {
         serde_json::from_slice(&answer).map_err(ProgramFailure::Answer)
     }
 
+    /// Returns the call as the program reads it from its standard input.
     fn told(&self, call: &WatchedCall<'_>) -> Value {
         let access_json = |access: &ResolvedAccess| {
             let capability = access.capability();
@@ -207,6 +216,7 @@ impl Drop for ProcessGroupGuard {
     }
 }
 
+/// Reads a stream to its end. Fails if it is longer than the bound.
 async fn read_bounded(
     from: Option<impl AsyncRead + Unpin>,
     to: &mut Vec<u8>,

@@ -58,8 +58,11 @@ pub struct ReferenceWatchdog;
 
 /// The result of a rule for a command or a file.
 struct CommandFinding {
+    /// Whether to deny the call or ask a person.
     severity: RuleSeverity,
+    /// Whether the command fetches something from another host.
     is_download: bool,
+    /// The reason, for the person or the model.
     text: String,
 }
 
@@ -107,6 +110,7 @@ fn verdict(call: &WatchedCall<'_>) -> WatchdogVerdict {
     }
 }
 
+/// Judges a file that the call changes. Files in the workspace need no decision.
 fn write_finding(path: &PathSubject, root: &Path) -> Option<CommandFinding> {
     let place = &path.absolute;
     let is_open = is_beneath_any(place, OPEN_PLACES) && path.relative.is_none();
@@ -127,6 +131,7 @@ fn write_finding(path: &PathSubject, root: &Path) -> Option<CommandFinding> {
     })
 }
 
+/// Returns the strictest finding about a command and the commands that it wraps.
 fn command_finding(argv: &[String], root: &Path) -> Option<CommandFinding> {
     let found = wrapped_commands(argv).into_iter().filter_map(|words| {
         let (program, arguments) = words.split_first()?;
@@ -171,6 +176,7 @@ fn is_vital(path: &Path, root: &Path) -> bool {
     is_system || is_shared || is_a_home || root.starts_with(path)
 }
 
+/// Returns whether the path is one of the directories or lies in one.
 fn is_beneath_any(path: &Path, directories: &[&str]) -> bool {
     directories.iter().any(|directory| path.starts_with(directory))
 }
@@ -187,6 +193,7 @@ fn names_vital(word: &str, root: &Path) -> bool {
         && is_vital(&lexical_path(Path::new(if bare.is_empty() { "/" } else { bare })), root)
 }
 
+/// Returns the beginning of a command for a message.
 fn shorten_line(line: &str) -> String {
     let mut beginning: String = line.chars().take(SHOWN_CHARS_MAX).collect();
     if beginning.len() < line.len() {

@@ -16,8 +16,8 @@ use super::repeat_index::RepeatIndices;
 /// The attempts of one run.
 #[derive(Default)]
 pub(crate) struct AttemptTrackers {
-    // The counters of each attempt. Each call takes the lock to find its attempt, and counts under the attempt's own
-    // lock. A channel to one counting task would cost every call a switch between tasks.
+    /// The counters of each attempt. Each call takes the lock to find its attempt, and counts under the attempt's own
+    /// lock. A channel to one counting task would cost every call a switch between tasks.
     by_scope: Mutex<HashMap<AttemptAddress, Arc<AttemptTracker>>>,
 }
 
@@ -25,40 +25,48 @@ pub(crate) struct AttemptTrackers {
 /// calls, and the journal need not be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PriorCalls {
+    /// No calls were recorded before, so the journal need not be read.
     None,
+    /// Calls were recorded before, and the journal must be read.
     Some,
 }
 
 /// One attempt.
 #[derive(Default)]
 pub(crate) struct AttemptTracker {
+    /// Loaded with the first call of the attempt in this process.
     counters: OnceCell<AttemptCounters>,
     /// The effects of earlier attempts, for the second and later attempts.
     pub(crate) earlier: OnceCell<EarlierAttempts>,
     /// Set once the driver got the warning about earlier attempts.
     is_driver_warned: AtomicBool,
-    // The driver's ids of calls that are executing; locked to add or remove one.
+    /// The driver's ids of calls that are executing; locked to add or remove one.
     driver_call_ids: Mutex<HashSet<String>>,
 }
 
 /// The counters of an attempt.
 struct AttemptCounters {
-    // Locked to number one call.
+    /// Locked to number one call.
     numbers: Mutex<CallNumbers>,
     /// The numbers of unacknowledged calls, by their first key. A call that repeats one of them holds the lock of its
     /// first key until it is done. Entries are never removed, and few are ever added.
     unacknowledged: Mutex<HashMap<String, Arc<tokio::sync::Mutex<VecDeque<u32>>>>>,
+    /// Whether a held-back call already told the driver about earlier attempts.
     warning_state: Mutex<RetryWarningState>,
 }
 
+/// The numbers that were given to calls of the attempt.
 struct CallNumbers {
+    /// The greatest number so far, or 0 before the first call.
     last_seq: u32,
+    /// The repeat indices of the calls, by first key.
     repeat_indices: RepeatIndices,
 }
 
 /// Whether a held-back call already told the driver about the effects of earlier attempts.
 #[derive(Clone, Copy)]
 enum RetryWarningState {
+    /// No call was held back yet.
     NotWarned,
     /// This process sent the warning at this time.
     WarnedAt(Instant),
@@ -69,13 +77,17 @@ enum RetryWarningState {
 /// The number of a call in its attempt, and its repeat index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CallNumbering {
+    /// The number of the call in its attempt, from 1.
     pub(crate) seq: u32,
+    /// The number of earlier calls with the same first key.
     pub(crate) repeat_index: u32,
 }
 
 /// The driver's id of a call that is executing. Dropping the guard frees the id.
 pub(crate) struct DriverCallIdGuard {
+    /// The driver's id of the call.
     id: String,
+    /// The attempt in which the id is in use.
     attempt: Arc<AttemptTracker>,
 }
 
@@ -88,6 +100,7 @@ impl Drop for DriverCallIdGuard {
 
 /// The unacknowledged calls with one first key, locked while one of them is made again. Other such calls wait.
 pub(crate) struct UnacknowledgedCalls {
+    /// The numbers of the calls, the first one first.
     seqs: OwnedMutexGuard<VecDeque<u32>>,
 }
 
@@ -161,10 +174,12 @@ impl From<AttemptState> for AttemptCounters {
 }
 
 impl AttemptTracker {
+    /// Returns the counters, which are loaded before the attempt is handed out.
     fn counters(&self) -> &AttemptCounters {
         self.counters.get().expect("an attempt is handed out once its counters are loaded")
     }
 
+    /// Locks the numbers for one update.
     fn update_numbers<T>(&self, count: impl FnOnce(&mut CallNumbers) -> T) -> T {
         count(&mut self.counters().numbers.lock().unwrap_or_else(PoisonError::into_inner))
     }

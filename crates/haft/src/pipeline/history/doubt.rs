@@ -12,8 +12,11 @@ use crate::shared::RuntimeShared;
 
 /// The result of settling a call in doubt without a person.
 pub(super) enum DoubtResolution {
+    /// The call happened, and its row has the answer.
     Happened(Box<CallRow>),
+    /// The call did not happen, or may be made again.
     NotHappened,
+    /// The result is not known.
     InDoubt,
 }
 
@@ -83,6 +86,7 @@ pub(super) async fn check_files_of_call(
     }
 }
 
+/// Records that a call in doubt did not change anything.
 async fn settle_not_happened(
     shared: &RuntimeShared,
     row: &CallRow,

@@ -18,6 +18,7 @@ use crate::pipeline::refusal::PipelineStop;
 use crate::run_error::RunError;
 use crate::shared::{RepeatPolicy, RuntimeParts};
 
+/// Checks whether an earlier attempt made the call, and applies the policy for such calls. First attempts always pass.
 pub(in crate::pipeline) async fn check_earlier_attempts(
     state: CallState,
     connection: &ConnectionState,

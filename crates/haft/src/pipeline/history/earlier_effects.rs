@@ -7,6 +7,7 @@ use haft_journal::EarlierEffects;
 
 /// The effects of earlier attempts.
 pub(crate) struct EarlierAttempts {
+    /// The effects, with the number of all of them.
     pub(crate) effects: EarlierEffects,
     /// The calls of each key, the earliest first. Empty if only a summary was loaded.
     by_key: HashMap<String, Vec<(u32, u32)>>,

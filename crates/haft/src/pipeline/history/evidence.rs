@@ -2,11 +2,13 @@
 
 /// Evidence that the call repeats nothing that an earlier attempt did, or repeats it knowingly.
 pub(in crate::pipeline) struct Unrepeated {
+    /// The warning about earlier calls, if the answer is to have one.
     pub(super) retry_warning: Option<String>,
 }
 
 /// Evidence that the call did not happen before, as far as can be known, or is to be made again.
 pub(in crate::pipeline) struct History {
+    /// The warning about earlier calls, if the answer is to have one.
     pub(super) retry_warning: Option<String>,
 }
 

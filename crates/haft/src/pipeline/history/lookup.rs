@@ -29,22 +29,28 @@ pub enum ResumeMode {
 /// The state from which the calls of one run are numbered and recalled. Cloning is cheap.
 #[derive(Clone)]
 pub(crate) struct RunHistory {
+    /// The attempts of the run, which all its handles share.
     pub(crate) attempts: Arc<AttemptTrackers>,
     /// The replay cursors of this handle of the run. Each handle that starts over has separate cursors.
     pub(crate) cursors: Arc<ReplayCursors>,
+    /// The way in which the driver of this handle resumes attempts.
     pub(crate) resume_mode: ResumeMode,
 }
 
 /// The lease under which a call is made.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CallLease {
+    /// The fencing token of the lease.
     pub(crate) fencing_token: u64,
+    /// Whether the run had calls before this process took the lease.
     pub(crate) prior_calls: PriorCalls,
 }
 
 /// The position of a call in its run.
 pub(super) struct LocatedCall {
+    /// The attempt that the call belongs to.
     pub(super) attempt: Arc<AttemptTracker>,
+    /// Whether the call is recorded already.
     pub(super) status: RecordedStatus,
     /// The unacknowledged calls like this one, locked while this call is one of them.
     pub(super) unacknowledged: Option<UnacknowledgedCalls>,
@@ -56,18 +62,19 @@ pub(super) struct LocatedCall {
 
 /// The status of a call in the journal.
 pub(super) enum RecordedStatus {
+    /// The call was not made before, and has this number now.
     New(CallNumbering),
-    Recorded {
-        row: Box<CallRow>,
-        repeat_index: u32,
-    },
+    /// The call was made before. The row may have a different driver call id.
+    Recorded { row: Box<CallRow>, repeat_index: u32 },
     /// A call with the same driver call id is executing.
     InProgress,
 }
 
 /// The places in which recorded calls are looked up.
 pub(super) struct HistoryReader<'a> {
+    /// The attempts and cursors of the run.
     pub(super) history: &'a RunHistory,
+    /// The journal with the recorded calls.
     pub(super) journal: &'a dyn Journal,
 }
 
@@ -177,6 +184,7 @@ impl HistoryReader<'_> {
         Ok(None)
     }
 
+    /// Returns the row of a call that the journal must have.
     async fn load_row(&self, scope: &AttemptAddress, seq: u32) -> Result<CallRow, RunError> {
         let call = CallAddress { scope: scope.clone(), seq };
         let mut rows = self.journal.calls(CallQuery::of_call(call.clone())).await?;
@@ -184,6 +192,7 @@ impl HistoryReader<'_> {
     }
 }
 
+/// Describes how a call differs from the recorded call in its place.
 fn divergence(row: CallRow, arrived: &ArrivedCall) -> Box<Divergence> {
     Box::new(Divergence {
         call: row.id(),
@@ -197,6 +206,7 @@ fn divergence(row: CallRow, arrived: &ArrivedCall) -> Box<Divergence> {
 /// Characters of an input that a message shows.
 const SHOWN_INPUT_CHARS: usize = 500;
 
+/// Returns the beginning of an input for a message.
 fn shortened(input: &str) -> String {
     match input.char_indices().nth(SHOWN_INPUT_CHARS) {
         Some((end, _)) => format!("{}…", &input[..end]),

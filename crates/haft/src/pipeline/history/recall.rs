@@ -156,9 +156,13 @@ pub(super) async fn acknowledge_row(row: &CallRow, journal: &dyn Journal) -> Res
 
 /// The way to treat a call that repeats a recorded call.
 enum RecordedCallAction {
+    /// Return the recorded answer.
     Answer,
+    /// Execute the call again, with a new number.
     Execute,
+    /// Find out whether the call happened, from its files or with the tool's probe.
     Resolve,
+    /// Tell the driver to wait, because the call is still executing.
     Wait,
 }
 
@@ -202,6 +206,7 @@ pub(super) fn in_doubt_envelope(row: &CallRow) -> Envelope {
     Envelope::in_doubt(call.to_string(), error_text)
 }
 
+/// Returns the answer to a call that is executing already.
 fn in_progress_envelope(tool: &str, elapsed_ms: u64) -> Envelope {
     let metadata = EnvelopeMetadata {
         duration_ms: elapsed_ms,

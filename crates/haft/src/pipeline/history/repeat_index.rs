@@ -13,6 +13,7 @@ const SKIPPED_MAX: u32 = 16;
 pub(super) struct RepeatIndices {
     /// The keys of recorded calls by their first key, if no call with that first key was made since.
     recorded: HashMap<String, Vec<String>>,
+    /// The indices of calls that were made since, by first key.
     repeats: HashMap<CallKey, CallRepeats>,
 }
 
@@ -21,6 +22,7 @@ pub(super) struct RepeatIndices {
 struct CallRepeats {
     /// The index after the last one.
     next: u32,
+    /// Free indices below `next`. The next call takes the lowest one.
     given_back: BTreeSet<u32>,
     /// Recorded keys whose index was not reached yet.
     recorded: HashSet<String>,
@@ -32,6 +34,7 @@ impl RepeatIndices {
         Self { recorded, repeats: HashMap::new() }
     }
 
+    /// Returns the indices of a call, with its recorded keys.
     fn repeats_of(&mut self, first_key: CallKey) -> &mut CallRepeats {
         let recorded = &mut self.recorded;
         self.repeats.entry(first_key).or_insert_with(|| {

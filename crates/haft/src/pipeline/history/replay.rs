@@ -13,7 +13,7 @@ use super::repeat_index::RepeatIndices;
 /// The position in each attempt of a driver that starts a run over.
 #[derive(Default)]
 pub(crate) struct ReplayCursors {
-    // Each cursor with the fencing token under which it was loaded. Each call takes the lock to find its cursor.
+    /// Each cursor with the fencing token under which it was loaded. Each call takes the lock to find its cursor.
     by_scope: Mutex<HashMap<AttemptAddress, (u64, Arc<ReplayCursor>)>>,
 }
 
@@ -69,8 +69,9 @@ impl ReplayCursors {
 pub(super) struct ReplayCursor {
     /// The number of the latest row of each call key.
     recorded: HashMap<String, u32>,
+    /// The greatest call number when the pass began, or 0 without calls.
     last_seq: u32,
-    // The calls made in this pass; locked for one look-up.
+    /// The calls made in this pass; locked for one look-up.
     repeat_indices: Mutex<RepeatIndices>,
 }
 
@@ -84,6 +85,7 @@ impl ReplayCursor {
         Self { recorded, last_seq, repeat_indices: Mutex::new(made.unwrap_or_default()) }
     }
 
+    /// Locks the repeat indices for one look-up.
     fn repeat_indices(&self) -> MutexGuard<'_, RepeatIndices> {
         self.repeat_indices.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -22,6 +22,7 @@ pub(super) struct CommandRule {
     pub(super) programs: &'static [&'static str],
     /// Which of their calls.
     pub(super) when: ArgumentCondition,
+    /// Whether to deny the call or ask a person.
     pub(super) severity: RuleSeverity,
     /// The effect of the command, as a phrase for the message.
     pub(super) reason: &'static str,
@@ -35,6 +36,7 @@ pub(super) struct CommandRule {
 
 /// A condition on the arguments.
 pub(super) enum ArgumentCondition {
+    /// Any arguments.
     Always,
     /// Some argument names a place that belongs to the machine.
     NamesVital,
@@ -61,6 +63,7 @@ pub(super) enum ArgumentCondition {
 }
 
 impl ArgumentCondition {
+    /// Returns whether the arguments of a command meet the condition.
     pub(super) fn holds(&self, arguments: &[String], root: &Path) -> bool {
         let has = |words: &[&str]| arguments.iter().any(|word| words.contains(&word.as_str()));
         let vital = |word: &String| names_vital(word, root);
@@ -103,9 +106,13 @@ impl ArgumentCondition {
     }
 }
 
+/// The reason for commands that destroy or change the system.
 const DESTROYS: &str = "would destroy or change the machine itself; leave it alone";
+/// The reason for commands that stop the system or all its processes.
 const STOPS: &str = "would stop the machine or everything on it; leave it running";
+/// The reason for commands that download. A call with granted hosts may run them.
 pub(super) const FETCHES: &str = "fetches things from elsewhere";
+/// The reason for commands that use or change rights.
 const PRIVILEGED: &str = "uses or changes rights beyond those of this user";
 
 /// The rules. Their order has no meaning.
