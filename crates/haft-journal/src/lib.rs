@@ -78,6 +78,7 @@ mod sql;
 mod sqlite;
 pub mod store;
 mod upkeep;
+mod words;
 mod worker;
 
 pub use future::{CommitFuture, JournalFuture};

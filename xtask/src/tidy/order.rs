@@ -294,6 +294,7 @@ pub(super) const MODULE_ORDER: &[ModuleOrder] = &[
     ModuleOrder {
         crate_name: "haft-journal",
         modules: &[
+            "words",
             "call_status",
             "limits",
             "lease",

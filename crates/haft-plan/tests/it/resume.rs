@@ -113,7 +113,7 @@ async fn settle(journal: &Arc<dyn Journal>, verdict: SettlementVerdict) {
 
 #[tokio::test]
 async fn a_call_in_doubt_stops_the_run_until_it_is_settled() {
-    for verdict in SettlementVerdict::ALL {
+    for &verdict in SettlementVerdict::ALL {
         let stage = Stage::new();
         let once =
             plan(vec![text("wait_once", "a", &[]), text("say", "b", &[0]), text("say", "c", &[])]);
