@@ -23,7 +23,7 @@ pub(super) const LEASE: &[Column] = &[
 /// The lease of a run as its row holds it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LeaseState {
-    /// The fencing_token of the latest lease, 0 if there was none.
+    /// The fencing token of the latest lease, or 0 if there was none.
     pub(super) fencing_token: u64,
     /// Who has the run.
     pub(super) holder: Option<LeaseHolder>,
@@ -60,32 +60,28 @@ impl LeaseState {
 
     /// Answers [`JournalError::Fenced`] unless records of `fencing_token` may change the run.
     pub(super) fn admit(&self, run: &RunId, fencing_token: u64) -> Result<(), JournalError> {
-        match &self.holder {
-            Some(holder) if holder.fencing_token == fencing_token => Ok(()),
-            Some(holder) => Err(fenced(run, fencing_token, Some(holder.owner.clone()))),
-            None => Err(fenced(run, fencing_token, None)),
-        }
+        self.admit_holder(run, fencing_token, |_| true)
     }
 
-    /// Answers [`JournalError::Fenced`] unless the run is held under this very lease.
+    /// Answers [`JournalError::Fenced`] unless this very lease is the current one.
     pub(super) fn admit_lease(&self, lease: &Lease) -> Result<(), JournalError> {
-        match &self.holder {
-            Some(holder)
-                if holder.fencing_token == lease.fencing_token
-                    && holder.owner.id == lease.owner.id =>
-            {
-                Ok(())
-            }
-            Some(holder) => {
-                Err(fenced(&lease.run, lease.fencing_token, Some(holder.owner.clone())))
-            }
-            None => Err(fenced(&lease.run, lease.fencing_token, None)),
-        }
+        self.admit_holder(&lease.run, lease.fencing_token, |holder| holder.id == lease.owner.id)
     }
-}
 
-fn fenced(run: &RunId, fencing_token: u64, by: Option<LeaseOwner>) -> JournalError {
-    JournalError::Fenced { run: run.clone(), fencing_token, by }
+    fn admit_holder(
+        &self,
+        run: &RunId,
+        fencing_token: u64,
+        is_owner: impl Fn(&LeaseOwner) -> bool,
+    ) -> Result<(), JournalError> {
+        let is_right =
+            |holder: &LeaseHolder| holder.fencing_token == fencing_token && is_owner(&holder.owner);
+        if self.holder.as_ref().is_some_and(is_right) {
+            return Ok(());
+        }
+        let by = self.holder.as_ref().map(|holder| holder.owner.clone());
+        Err(JournalError::Fenced { run: run.clone(), fencing_token, by })
+    }
 }
 
 /// Reads the holder of a run, if there is one.

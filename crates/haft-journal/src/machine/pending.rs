@@ -12,8 +12,6 @@ use crate::store::{
     Durability, ReadOperation, Reader, RowNeed, StoreFailure, Transaction, WriteOperation,
 };
 
-type Reply<T> = oneshot::Sender<Result<T, JournalError>>;
-
 /// Where the answer of an operation will be.
 pub(super) struct PendingAnswer<T> {
     answer: oneshot::Receiver<Result<T, JournalError>>,
@@ -23,20 +21,56 @@ pub(super) struct PendingAnswer<T> {
 /// A write.
 pub(super) struct Pending<T, N, F> {
     durability: Durability,
-    location: Arc<Path>,
     needs: N,
     write: F,
-    result: Option<Result<T, JournalError>>,
-    reply: Reply<T>,
+    reply: PendingReply<T>,
 }
 
 /// A read.
 pub(super) struct PendingRead<T, F> {
     needs_snapshot: bool,
-    location: Arc<Path>,
     read: F,
+    reply: PendingReply<T>,
+}
+
+/// The way back to the caller of an operation, with the answer of the latest time that it was applied.
+struct PendingReply<T> {
+    location: Arc<Path>,
     result: Option<Result<T, JournalError>>,
-    reply: Reply<T>,
+    sender: oneshot::Sender<Result<T, JournalError>>,
+}
+
+impl<T> PendingReply<T> {
+    fn new(location: Arc<Path>) -> (Self, PendingAnswer<T>) {
+        let (sender, answer) = oneshot::channel();
+        let answer = PendingAnswer { answer, location: Arc::clone(&location) };
+        (Self { location, result: None, sender }, answer)
+    }
+
+    /// Keeps an answer. Fails if the store failed, because then there is none.
+    fn keep(&mut self, result: Result<T, Stop>) -> Result<(), StoreFailure> {
+        let path = || self.location.to_path_buf();
+        self.result = Some(match result {
+            Ok(answer) => Ok(answer),
+            Err(Stop::Refusal(err)) => Err(err),
+            Err(Stop::Senseless(err)) => {
+                Err(JournalError::Damaged { path: path(), detail: err.to_string() })
+            }
+            Err(Stop::TooLarge(err)) => Err(err.error(&self.location)),
+            Err(Stop::Failure(failure)) => return Err(failure),
+        });
+        Ok(())
+    }
+
+    /// Answers the caller, now that the operation has ended.
+    fn send(self, ended: Result<(), JournalError>) {
+        let answer = match ended {
+            Ok(()) => self.result.expect("an operation is applied before it is finished"),
+            Err(err) => Err(err),
+        };
+        // The caller may have gone; what was written stands all the same.
+        let _ = self.sender.send(answer);
+    }
 }
 
 impl<T> PendingAnswer<T> {
@@ -54,9 +88,8 @@ impl<T, N, F> Pending<T, N, F> {
         needs: N,
         write: F,
     ) -> (Self, PendingAnswer<T>) {
-        let (reply, answer) = oneshot::channel();
-        let answer = PendingAnswer { answer, location: Arc::clone(&location) };
-        (Self { durability, location, needs, write, result: None, reply }, answer)
+        let (reply, answer) = PendingReply::new(location);
+        (Self { durability, needs, write, reply }, answer)
     }
 }
 
@@ -66,9 +99,8 @@ impl<T, F> PendingRead<T, F> {
         location: Arc<Path>,
         read: F,
     ) -> (Self, PendingAnswer<T>) {
-        let (reply, answer) = oneshot::channel();
-        let answer = PendingAnswer { answer, location: Arc::clone(&location) };
-        (Self { needs_snapshot, location, read, result: None, reply }, answer)
+        let (reply, answer) = PendingReply::new(location);
+        (Self { needs_snapshot, read, reply }, answer)
     }
 }
 
@@ -90,12 +122,11 @@ where
         let mut writing = Writing { tx: transaction, durability: self.durability };
         let written = (self.write)(&mut writing);
         self.durability = writing.durability;
-        self.result = Some(answer(written, &self.location)?);
-        Ok(())
+        self.reply.keep(written)
     }
 
     fn finish(self: Box<Self>, committed: Result<(), JournalError>) {
-        finish(self.reply, self.result, committed);
+        self.reply.send(committed);
     }
 }
 
@@ -109,41 +140,10 @@ where
     }
 
     fn apply(&mut self, reader: &mut dyn Reader) -> Result<(), StoreFailure> {
-        let read = (self.read)(reader);
-        self.result = Some(answer(read, &self.location)?);
-        Ok(())
+        self.reply.keep((self.read)(reader))
     }
 
     fn finish(self: Box<Self>, read: Result<(), JournalError>) {
-        finish(self.reply, self.result, read);
+        self.reply.send(read);
     }
-}
-
-/// Tells an answer from a failure of the store.
-fn answer<T>(
-    result: Result<T, Stop>,
-    location: &Path,
-) -> Result<Result<T, JournalError>, StoreFailure> {
-    match result {
-        Ok(answer) => Ok(Ok(answer)),
-        Err(Stop::Refusal(err)) => Ok(Err(err)),
-        Err(Stop::Senseless(err)) => {
-            Ok(Err(JournalError::Damaged { path: location.to_owned(), detail: err.to_string() }))
-        }
-        Err(Stop::TooLarge(err)) => Ok(Err(err.error(location))),
-        Err(Stop::Failure(failure)) => Err(failure),
-    }
-}
-
-fn finish<T>(
-    reply: Reply<T>,
-    result: Option<Result<T, JournalError>>,
-    ended: Result<(), JournalError>,
-) {
-    let answer = match ended {
-        Ok(()) => result.expect("an operation is applied before it is finished"),
-        Err(err) => Err(err),
-    };
-    // The caller may have gone; what was written stands all the same.
-    let _ = reply.send(answer);
 }
