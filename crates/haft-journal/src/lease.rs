@@ -49,7 +49,7 @@ pub struct Lease {
     pub owner: LeaseOwner,
 }
 
-/// Who holds a run.
+/// The owner of a run's lease.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LeaseHolder {
     /// The run.

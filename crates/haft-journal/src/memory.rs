@@ -10,8 +10,8 @@ use haft_contract::BoxFuture;
 
 use crate::machine::JournalMachine;
 use crate::store::{
-    Column, Condition, Counter, Inserted, ReadOperation, Reader, Row, RowQuery, RowUpdate, Store,
-    StoreFailure, TABLES, Table, Transaction, Value, WriteOperation,
+    Column, Counter, Inserted, ReadOperation, Reader, Row, RowCondition, RowQuery, RowUpdate,
+    Store, StoreFailure, TABLES, Table, Transaction, Value, WriteOperation,
 };
 
 /// A journal in memory.
@@ -106,11 +106,11 @@ impl MemoryTable {
     }
 
     /// Returns the rows that may fulfil the conditions: those that an index or the key finds by the values that are given.
-    fn candidates(&self, table: &Table, conditions: &[Condition]) -> Vec<&Vec<Value>> {
+    fn candidates(&self, table: &Table, conditions: &[RowCondition]) -> Vec<&Vec<Value>> {
         let given = |columns: &[Column]| -> Key {
             let value = |column: &Column| {
                 conditions.iter().find_map(|condition| match condition {
-                    Condition::Equal(of, value) if of == column => Some(value.clone()),
+                    RowCondition::Equal(of, value) if of == column => Some(value.clone()),
                     _ => None,
                 })
             };
@@ -134,7 +134,7 @@ impl MemoryTable {
         }
     }
 
-    fn found(&self, table: &Table, conditions: &[Condition]) -> Vec<&Vec<Value>> {
+    fn found(&self, table: &Table, conditions: &[RowCondition]) -> Vec<&Vec<Value>> {
         let mut found = self.candidates(table, conditions);
         found.retain(|row| {
             conditions.iter().all(|condition| condition.holds(|column| &row[column.at]))
@@ -196,7 +196,7 @@ impl Transaction for MemoryRows {
     fn delete(
         &mut self,
         table: &'static Table,
-        conditions: &[Condition],
+        conditions: &[RowCondition],
         rows_max: u32,
     ) -> Result<u64, StoreFailure> {
         let rows = self.table(table);

@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use crate::store::{Column, Condition, Row, RowQuery, Table, Tallied, Tally, Value};
+use crate::store::{Column, Row, RowCondition, RowQuery, Table, Tallied, Tally, Value};
 
 /// The parts of SQL that databases spell in different ways.
 pub(crate) struct Dialect {
@@ -93,7 +93,7 @@ impl Dialect {
     pub(crate) fn delete(
         &self,
         table: &Table,
-        conditions: &[Condition],
+        conditions: &[RowCondition],
         rows_max: u32,
     ) -> SqlStatement {
         let mut statement = SqlStatement::default();
@@ -112,7 +112,7 @@ impl Dialect {
     pub(crate) fn filter(
         &self,
         statement: &mut SqlStatement,
-        conditions: &[Condition],
+        conditions: &[RowCondition],
         name: impl Fn(Column) -> String,
     ) {
         let value = |statement: &mut SqlStatement, column: Column, value: &Value| {
@@ -120,15 +120,15 @@ impl Dialect {
         };
         for condition in conditions {
             let (column, operator, wanted) = match condition {
-                Condition::Equal(column, Value::Null) => {
+                RowCondition::Equal(column, Value::Null) => {
                     statement.push(format_args!(" AND {} IS NULL", name(*column)));
                     continue;
                 }
-                Condition::Differs(column, Value::Null) => {
+                RowCondition::Differs(column, Value::Null) => {
                     statement.push(format_args!(" AND {} IS NOT NULL", name(*column)));
                     continue;
                 }
-                Condition::OneOf(column, values) => {
+                RowCondition::OneOf(column, values) => {
                     let Some(last) = values.last() else {
                         statement.text.push_str(" AND false");
                         continue;
@@ -142,7 +142,7 @@ impl Dialect {
                     statement.push(format_args!(" AND {column} IN ({})", values.join(", ")));
                     continue;
                 }
-                Condition::Behind(columns, values) => {
+                RowCondition::Behind(columns, values) => {
                     let pairs = columns.iter().zip(values);
                     let values: Vec<String> =
                         pairs.map(|(column, bound)| value(statement, *column, bound)).collect();
@@ -151,12 +151,12 @@ impl Dialect {
                     statement.push(format_args!(" AND ({columns}) > ({values})"));
                     continue;
                 }
-                Condition::Equal(column, value) => (*column, "=", value),
-                Condition::Differs(column, value) => (*column, "IS DISTINCT FROM", value),
-                Condition::Above(column, value) => (*column, ">", value),
-                Condition::AtLeast(column, value) => (*column, ">=", value),
-                Condition::Below(column, value) => (*column, "<", value),
-                Condition::AtMost(column, value) => (*column, "<=", value),
+                RowCondition::Equal(column, value) => (*column, "=", value),
+                RowCondition::Differs(column, value) => (*column, "IS DISTINCT FROM", value),
+                RowCondition::Above(column, value) => (*column, ">", value),
+                RowCondition::AtLeast(column, value) => (*column, ">=", value),
+                RowCondition::Below(column, value) => (*column, "<", value),
+                RowCondition::AtMost(column, value) => (*column, "<=", value),
             };
             let wanted = value(statement, column, wanted);
             statement.push(format_args!(" AND {} {operator} {wanted}", name(column)));

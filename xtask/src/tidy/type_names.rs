@@ -19,16 +19,18 @@ pub(super) struct SharedTypeName {
     pub(super) why: &'static str,
 }
 
-const ONE_A_STORE: &str = "one definition for each store of the journal";
+const ONE_A_PLATFORM: &str = "one definition for each platform; only one of them is built";
 const TO_RENAME: &str = "needs another name";
 
 pub(super) const SHARED_TYPE_NAMES: &[SharedTypeName] = &[
     SharedTypeName { name: "Asker", why: TO_RENAME },
-    SharedTypeName { name: "Batch", why: TO_RENAME },
-    SharedTypeName { name: "Connection", why: TO_RENAME },
-    SharedTypeName { name: "Failure", why: TO_RENAME },
-    SharedTypeName { name: "Parameter", why: TO_RENAME },
-    SharedTypeName { name: "Writer", why: ONE_A_STORE },
+    SharedTypeName { name: "Launcher", why: ONE_A_PLATFORM },
+    SharedTypeName { name: "ProcessControl", why: ONE_A_PLATFORM },
+    SharedTypeName { name: "ProcessOutput", why: ONE_A_PLATFORM },
+    SharedTypeName { name: "RecoveryReport", why: ONE_A_PLATFORM },
+    SharedTypeName { name: "Refusal", why: TO_RENAME },
+    SharedTypeName { name: "Root", why: ONE_A_PLATFORM },
+    SharedTypeName { name: "SandboxProcess", why: ONE_A_PLATFORM },
 ];
 
 /// Fails visible types that share their name, too many private ones that do, and stale exceptions.

@@ -12,7 +12,7 @@ use std::sync::Mutex;
 use haft_contract::BoxFuture;
 use haft_journal::JournalError;
 use haft_journal::store::{
-    Column, Condition, Counter, Durability, Inserted, ReadOperation, Reader, Row, RowQuery,
+    Column, Counter, Durability, Inserted, ReadOperation, Reader, Row, RowCondition, RowQuery,
     RowUpdate, Store, StoreFailure, TABLES, Table, Transaction, Value, WriteOperation,
 };
 use serde_json::{Value as Json, json};
@@ -189,7 +189,7 @@ impl Transaction for Rows {
     fn delete(
         &mut self,
         table: &'static Table,
-        conditions: &[Condition],
+        conditions: &[RowCondition],
         rows_max: u32,
     ) -> Result<u64, StoreFailure> {
         let query = RowQuery { rows_max: Some(rows_max), ..RowQuery::of(table, table.key) };

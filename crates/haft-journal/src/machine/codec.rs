@@ -6,8 +6,8 @@ use haft_contract::{AttemptAddress, CallAddress, RunId};
 
 use crate::row::parse_effect;
 use crate::store::{
-    Column, Condition, Row, RowError, RowQuery, Value, calls, late_outcomes, messages, parts, runs,
-    sessions, snapshots,
+    Column, Row, RowCondition, RowError, RowQuery, Value, calls, late_outcomes, messages, parts,
+    runs, sessions, snapshots,
 };
 use crate::{
     CallRow, CallStatus, JournalError, LateOutcome, MessageFinish, MessageId, MessageKind,
@@ -49,21 +49,21 @@ pub(super) fn call_key(call: &CallAddress) -> [Value; 5] {
 
 /// Asks for the calls of a run.
 pub(super) fn calls_of_run(run: &RunId, columns: &'static [Column]) -> RowQuery {
-    let of_run = Condition::Equal(calls::RUN, run.as_str().into());
+    let of_run = RowCondition::Equal(calls::RUN, run.as_str().into());
     RowQuery::of(&calls::TABLE, columns).with([of_run])
 }
 
 /// Asks for the calls of a node and iteration, in the order of their addresses.
 pub(super) fn calls_of_iteration(scope: &AttemptAddress, columns: &'static [Column]) -> RowQuery {
     calls_of_run(&scope.run, columns).with([
-        Condition::Equal(calls::NODE, scope.node.as_str().into()),
-        Condition::Equal(calls::ITERATION, scope.iteration.into()),
+        RowCondition::Equal(calls::NODE, scope.node.as_str().into()),
+        RowCondition::Equal(calls::ITERATION, scope.iteration.into()),
     ])
 }
 
 /// Asks for the calls of an attempt, in the order of their numbers.
 pub(super) fn calls_of_attempt(scope: &AttemptAddress, columns: &'static [Column]) -> RowQuery {
-    let of_attempt = Condition::Equal(calls::ATTEMPT, scope.attempt.into());
+    let of_attempt = RowCondition::Equal(calls::ATTEMPT, scope.attempt.into());
     calls_of_iteration(scope, columns).with([of_attempt])
 }
 

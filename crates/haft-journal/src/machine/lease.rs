@@ -8,8 +8,8 @@ use super::lease_state::{self, LEASE, LeaseState, lease_state};
 use super::{Stop, Writing, retention};
 use crate::limits::RESUMES_MAX;
 use crate::store::{
-    Column, Condition, Counter, Durability, Reader, RowQuery, RowUpdate, Transaction, Value, calls,
-    runs, sessions,
+    Column, Counter, Durability, Reader, RowCondition, RowQuery, RowUpdate, Transaction, Value,
+    calls, runs, sessions,
 };
 use crate::{CallStatus, JournalError, Lease, LeaseHolder, LeaseRequest, NewRun, SessionStatus};
 
@@ -57,8 +57,8 @@ pub(super) fn open(
         let columns = calls::TABLE.key;
         let query =
             calls_of_run(&run.id, columns).latest_first(&[calls::CHANGE]).at_most(1).with([
-                Condition::Above(calls::CHANGE, integer(state.failed_since)?),
-                Condition::Equal(calls::STATUS, CallStatus::Unknown.as_str().into()),
+                RowCondition::Above(calls::CHANGE, integer(state.failed_since)?),
+                RowCondition::Equal(calls::STATUS, CallStatus::Unknown.as_str().into()),
             ]);
         let last = tx.select(&query)?.pop().map(|mut row| codec::call_id(&mut row)).transpose()?;
         let times = state.failed_resumes;
@@ -114,7 +114,7 @@ pub(super) fn abandon(
 
 /// Returns who holds which run.
 pub(super) fn holders(reader: &mut dyn Reader) -> Result<Vec<LeaseHolder>, Stop> {
-    let held = Condition::Differs(runs::OWNER_ID, Value::Null);
+    let held = RowCondition::Differs(runs::OWNER_ID, Value::Null);
     let query = RowQuery::of(&runs::TABLE, LEASE).in_order(&[runs::NUMBER]).with([held]);
     let mut holders = Vec::new();
     for mut row in reader.select(&query)? {
@@ -140,7 +140,7 @@ pub(super) fn admit(
     Ok(known_state(tx, run)?.admit(run, fencing_token)?)
 }
 
-/// Answers an error unless the run is held under this very lease; else what is known of the run.
+/// Answers an error unless this very lease is the current one; else what is known of the run.
 pub(super) fn admit_lease(tx: &mut dyn Transaction, lease: &Lease) -> Result<LeaseState, Stop> {
     let state = known_state(tx, &lease.run)?;
     state.admit_lease(lease)?;
@@ -194,10 +194,13 @@ fn give_up(
     if status.is_none_or(|status| status == SessionStatus::Running) {
         let settled = [CallStatus::Succeeded, CallStatus::Failed, CallStatus::Refused];
         let progress = calls_of_run(run, &[calls::CHANGE]).in_order(&[calls::CHANGE]).with([
-            Condition::Above(calls::CHANGE, integer(state.failed_since)?),
-            Condition::OneOf(calls::STATUS, settled.map(|status| status.as_str().into()).to_vec()),
+            RowCondition::Above(calls::CHANGE, integer(state.failed_since)?),
+            RowCondition::OneOf(
+                calls::STATUS,
+                settled.map(|status| status.as_str().into()).to_vec(),
+            ),
             // A settlement by a probe is no progress: the probe finds the same after each death.
-            Condition::Equal(calls::SETTLED_BY, Value::Null),
+            RowCondition::Equal(calls::SETTLED_BY, Value::Null),
         ]);
         let got_further = !tx.select(&progress.at_most(1))?.is_empty();
         state.count_death(got_further, tx.last(Counter::Change)?);
@@ -214,7 +217,7 @@ fn give_up(
 }
 
 fn leave_open_calls(tx: &mut dyn Transaction, run: &RunId) -> Result<Vec<CallAddress>, Stop> {
-    let is_open = Condition::Equal(calls::STATUS, CallStatus::Intended.as_str().into());
+    let is_open = RowCondition::Equal(calls::STATUS, CallStatus::Intended.as_str().into());
     let mut left = Vec::new();
     for mut row in tx.select(&calls_of_run(run, calls::TABLE.key).with([is_open]))? {
         let change = tx.last(Counter::Change)? + 1;

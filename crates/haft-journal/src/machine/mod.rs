@@ -36,7 +36,7 @@ use std::sync::Arc;
 
 use haft_contract::{AttemptAddress, CallAddress, RunId};
 
-use crate::session::Batch;
+use crate::session::SessionBatch;
 use crate::store::{
     Durability, Reader, RowError, RowNeed, RowPlace, Store, StoreFailure, Transaction,
 };
@@ -187,7 +187,7 @@ impl<S: Store> SessionJournal for JournalMachine<S> {
     ) -> JournalFuture<'_, ()> {
         let lease = lease.clone();
         Box::pin(async move {
-            let batch = Arc::new(Batch::new(&lease.run, records)?);
+            let batch = Arc::new(SessionBatch::new(&lease.run, records)?);
             let (needed, run) = (Arc::clone(&batch), lease.run.clone());
             let needs = move || session::needs(&run, &needed);
             let write =

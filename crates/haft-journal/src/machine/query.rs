@@ -10,7 +10,7 @@ use super::lease_state;
 use super::recall::{all, bound};
 use crate::limits::QUERY_BYTES_MAX;
 use crate::store::{
-    Column, Condition, Reader, RowQuery, Tally, Value, calls, late_outcomes, runs, snapshots,
+    Column, Reader, RowCondition, RowQuery, Tally, Value, calls, late_outcomes, runs, snapshots,
 };
 use crate::{
     CallOrder, CallQuery, CallRow, CallStatus, LateOutcome, RunQuery, RunRow, SnapshotNote,
@@ -19,14 +19,15 @@ use crate::{
 /// Returns the calls that a query asks for.
 pub(super) fn calls(reader: &mut dyn Reader, query: &CallQuery) -> Result<Vec<CallRow>, Stop> {
     let table = &calls::TABLE;
-    let equal = |column, value: Option<Value>| value.map(|value| Condition::Equal(column, value));
+    let equal =
+        |column, value: Option<Value>| value.map(|value| RowCondition::Equal(column, value));
     let conditions = [
         equal(calls::RUN, query.run.as_ref().map(|run| run.as_str().into())),
         equal(calls::NODE, query.node.as_deref().map(Value::from)),
         equal(calls::ITERATION, query.iteration.map(Value::from)),
         equal(calls::ATTEMPT, query.attempt.map(Value::from)),
         equal(calls::SEQ, query.seq.map(Value::from)),
-        query.after_change.map(|change| Condition::Above(calls::CHANGE, bound(change))),
+        query.after_change.map(|change| RowCondition::Above(calls::CHANGE, bound(change))),
     ];
     let asked = RowQuery {
         bytes_max: Some(QUERY_BYTES_MAX),
@@ -44,16 +45,16 @@ pub(super) fn calls(reader: &mut dyn Reader, query: &CallQuery) -> Result<Vec<Ca
 /// Returns the runs that a query asks for, with what is counted of their calls. Keeping the counts would cost every call a
 /// write for the sake of a list that is looked at now and then.
 pub(super) fn runs(reader: &mut dyn Reader, query: &RunQuery) -> Result<Vec<RunRow>, Stop> {
-    let mut conditions = vec![Condition::Equal(runs::IS_BEING_REMOVED, false.into())];
+    let mut conditions = vec![RowCondition::Equal(runs::IS_BEING_REMOVED, false.into())];
     if let Some(run) = &query.run {
-        conditions.push(Condition::Equal(runs::ID, run.as_str().into()));
+        conditions.push(RowCondition::Equal(runs::ID, run.as_str().into()));
     }
     if let Some(before) = &query.before {
         const NUMBER: &[Column] = &[runs::NUMBER];
         let Some(row) = reader.get(&runs::TABLE, &codec::run_key(before), NUMBER)? else {
             return Ok(Vec::new());
         };
-        conditions.push(Condition::Below(runs::NUMBER, row.value(runs::NUMBER).clone()));
+        conditions.push(RowCondition::Below(runs::NUMBER, row.value(runs::NUMBER).clone()));
     }
     let asked = RowQuery::of(&runs::TABLE, runs::TABLE.columns).with(conditions);
     let asked = asked.latest_first(&[runs::NUMBER]).at_most(query.rows_max());
@@ -77,7 +78,7 @@ pub(super) fn runs(reader: &mut dyn Reader, query: &RunQuery) -> Result<Vec<RunR
     let ids = found.iter().map(|run| run.id.as_str().into()).collect();
     let tally = Tally {
         table: &calls::TABLE,
-        conditions: vec![Condition::OneOf(calls::RUN, ids)],
+        conditions: vec![RowCondition::OneOf(calls::RUN, ids)],
         group: &[calls::RUN, calls::STATUS],
         greatest: &[calls::STARTED_AT_MS],
         with_bytes: false,
@@ -110,12 +111,12 @@ pub(super) fn snapshots(
 ) -> Result<Vec<SnapshotNote>, Stop> {
     let address =
         [snapshots::RUN, snapshots::NODE, snapshots::ITERATION, snapshots::ATTEMPT, snapshots::SEQ];
-    let conditions: Vec<Condition> = match call {
-        None => vec![Condition::Equal(snapshots::RUN, run.as_str().into())],
+    let conditions: Vec<RowCondition> = match call {
+        None => vec![RowCondition::Equal(snapshots::RUN, run.as_str().into())],
         Some(call) => address
             .into_iter()
             .zip(codec::call_key(call))
-            .map(|(column, value)| Condition::Equal(column, value))
+            .map(|(column, value)| RowCondition::Equal(column, value))
             .collect(),
     };
     let query = RowQuery::of(&snapshots::TABLE, snapshots::TABLE.columns).with(conditions);
@@ -127,7 +128,7 @@ pub(super) fn late_outcomes(
     reader: &mut dyn Reader,
     run: &RunId,
 ) -> Result<Vec<LateOutcome>, Stop> {
-    let of_run = Condition::Equal(late_outcomes::RUN, run.as_str().into());
+    let of_run = RowCondition::Equal(late_outcomes::RUN, run.as_str().into());
     let query = RowQuery::of(&late_outcomes::TABLE, late_outcomes::TABLE.columns).with([of_run]);
     all(reader, &query, codec::late_outcome)
 }

@@ -10,7 +10,7 @@ use super::Stop;
 use super::codec::{self, calls_of_attempt, calls_of_iteration};
 use crate::limits::EARLIER_INPUT_CHARS;
 use crate::row::parse_effect;
-use crate::store::{Column, Condition, Reader, Row, RowError, RowQuery, Value, calls};
+use crate::store::{Column, Reader, Row, RowCondition, RowError, RowQuery, Value, calls};
 use crate::{
     AttemptState, CallRow, CallStatus, EarlierEffect, EarlierEffects, RecordedCall,
     SettlementVerdict, UnacknowledgedCall,
@@ -81,7 +81,7 @@ pub(super) fn recorded(
 ) -> Result<Vec<RecordedCall>, Stop> {
     const COLUMNS: &[Column] =
         &[calls::SEQ, calls::CALL_KEY, calls::EFFECT, calls::STATUS, calls::VERDICT];
-    let is_made = Condition::Equal(calls::HELD_BACK, false.into());
+    let is_made = RowCondition::Equal(calls::HELD_BACK, false.into());
     let mut recorded = Vec::new();
     each(reader, &calls_of_attempt(scope, COLUMNS).with([is_made]), |row| {
         recorded.push(RecordedCall {
@@ -102,7 +102,7 @@ pub(super) fn by_driver_id(
     scope: &AttemptAddress,
     driver_call_id: &str,
 ) -> Result<Option<CallRow>, Stop> {
-    let is_named = Condition::Equal(calls::DRIVER_CALL_ID, driver_call_id.into());
+    let is_named = RowCondition::Equal(calls::DRIVER_CALL_ID, driver_call_id.into());
     let query = calls_of_attempt(scope, calls::TABLE.columns).with([is_named]);
     let found = reader.select(&query.latest_first(&[calls::SEQ]).at_most(1))?.pop();
     Ok(found.map(|mut row| codec::call_row(&mut row)).transpose()?)
@@ -124,10 +124,10 @@ pub(super) fn earlier_effects(
         calls::INPUT,
     ];
     let may_have_happened = [
-        Condition::Below(calls::ATTEMPT, scope.attempt.into()),
-        Condition::Equal(calls::EFFECT, Effect::Once.as_str().into()),
-        Condition::Differs(calls::STATUS, CallStatus::Refused.as_str().into()),
-        Condition::Differs(calls::VERDICT, SettlementVerdict::NotHappened.as_str().into()),
+        RowCondition::Below(calls::ATTEMPT, scope.attempt.into()),
+        RowCondition::Equal(calls::EFFECT, Effect::Once.as_str().into()),
+        RowCondition::Differs(calls::STATUS, CallStatus::Refused.as_str().into()),
+        RowCondition::Differs(calls::VERDICT, SettlementVerdict::NotHappened.as_str().into()),
     ];
     let all = calls_of_iteration(scope, &[calls::TOOL]).with(may_have_happened.clone());
     let mut effects = EarlierEffects::default();

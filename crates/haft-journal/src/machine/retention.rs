@@ -11,7 +11,7 @@ use super::lease_state::lease_state;
 use super::recall::all;
 use crate::limits::PRUNE_CALLS_MAX;
 use crate::store::{
-    Column, Condition, Counter, Reader, Row, RowError, RowQuery, RowUpdate, Table, Tally,
+    Column, Counter, Reader, Row, RowCondition, RowError, RowQuery, RowUpdate, Table, Tally,
     Transaction, Value, calls, late_outcomes, messages, parts, runs, sessions, snapshots,
 };
 use crate::upkeep::{Candidates, RunAge};
@@ -117,9 +117,9 @@ fn call_sums(reader: &mut dyn Reader) -> Result<HashMap<String, CallSums>, Stop>
     }
     let in_doubt = Tally {
         conditions: vec![
-            Condition::Equal(calls::STATUS, CallStatus::Unknown.as_str().into()),
-            Condition::Equal(calls::VERDICT, Value::Null),
-            Condition::Equal(calls::EFFECT, Effect::Once.as_str().into()),
+            RowCondition::Equal(calls::STATUS, CallStatus::Unknown.as_str().into()),
+            RowCondition::Equal(calls::VERDICT, Value::Null),
+            RowCondition::Equal(calls::EFFECT, Effect::Once.as_str().into()),
         ],
         greatest: &[],
         with_bytes: false,
@@ -184,7 +184,7 @@ pub(super) fn remove_rest(tx: &mut dyn Transaction, run: &RunId) -> Result<(), S
 fn remove_part(tx: &mut dyn Transaction, run: &RunId) -> Result<Removal, Stop> {
     let is_full = |rows: u64| rows == u64::from(PRUNE_CALLS_MAX);
     let mut delete = |table: &'static Table, column: Column| {
-        tx.delete(table, &[Condition::Equal(column, run.as_str().into())], PRUNE_CALLS_MAX)
+        tx.delete(table, &[RowCondition::Equal(column, run.as_str().into())], PRUNE_CALLS_MAX)
     };
     let calls = delete(&calls::TABLE, calls::RUN)?;
     let others = [
@@ -204,7 +204,7 @@ fn remove_part(tx: &mut dyn Transaction, run: &RunId) -> Result<Removal, Stop> {
     if fencing_token > tx.last(Counter::RemovedToken)? {
         tx.set_last(Counter::RemovedToken, fencing_token)?;
     }
-    tx.delete(&runs::TABLE, &[Condition::Equal(runs::ID, run.as_str().into())], 1)?;
+    tx.delete(&runs::TABLE, &[RowCondition::Equal(runs::ID, run.as_str().into())], 1)?;
     Ok(Removal::Done(calls))
 }
 

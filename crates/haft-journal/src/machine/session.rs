@@ -10,10 +10,10 @@ use super::lease_state::{LEASE, lease_state};
 use super::recall::all;
 use super::{Stop, lease};
 use crate::limits::QUERY_BYTES_MAX;
-use crate::session::{Batch, Gathered, Gathering};
+use crate::session::{Gathered, Gathering, SessionBatch};
 use crate::store::{
-    Column, Condition, Inserted, Reader, RowNeed, RowQuery, RowUpdate, Table, Transaction, Value,
-    messages, parts, runs, sessions,
+    Column, Inserted, Reader, RowCondition, RowNeed, RowQuery, RowUpdate, Table, Transaction,
+    Value, messages, parts, runs, sessions,
 };
 use crate::{
     JournalError, Lease, MessageId, MessagePart, MessageQuery, SessionId, SessionMessage,
@@ -25,7 +25,7 @@ const MESSAGE_HEAD: &[Column] = &[messages::SESSION_ID];
 const PART_HEAD: &[Column] = &[parts::MESSAGE_ID, parts::SESSION_ID];
 
 /// Returns the rows that a record of a session looks at.
-pub(super) fn needs(run: &RunId, batch: &Batch) -> Vec<RowNeed> {
+pub(super) fn needs(run: &RunId, batch: &SessionBatch) -> Vec<RowNeed> {
     let need = |table, id: &str, columns| RowNeed { table, key: vec![id.into()], columns };
     let mut needs = vec![
         need(&runs::TABLE, run.as_str(), LEASE),
@@ -50,7 +50,11 @@ pub(super) fn needs(run: &RunId, batch: &Batch) -> Vec<RowNeed> {
 }
 
 /// Records all that a batch holds, or nothing of it.
-pub(super) fn record(tx: &mut dyn Transaction, lease: &Lease, batch: &Batch) -> Result<(), Stop> {
+pub(super) fn record(
+    tx: &mut dyn Transaction,
+    lease: &Lease,
+    batch: &SessionBatch,
+) -> Result<(), Stop> {
     let state = lease::admit_lease(tx, lease)?;
     let mut known = Known::of(tx, &lease.run, batch)?;
     let mut writes = Vec::with_capacity(batch.records().len());
@@ -94,9 +98,9 @@ pub(super) fn rewind(
         return Err(JournalError::UnknownMessage { run, message }.into());
     }
     let query = RowQuery::of(&messages::TABLE, &[messages::ID]).with([
-        Condition::Equal(messages::SESSION_ID, run),
-        Condition::AtLeast(messages::ID, from.as_str().into()),
-        Condition::Equal(messages::REWOUND_AT_MS, Value::Null),
+        RowCondition::Equal(messages::SESSION_ID, run),
+        RowCondition::AtLeast(messages::ID, from.as_str().into()),
+        RowCondition::Equal(messages::REWOUND_AT_MS, Value::Null),
     ]);
     let changes = &[(messages::REWOUND_AT_MS, codec::integer(at_ms)?)];
     let rows = tx.select(&query)?;
@@ -142,7 +146,7 @@ struct Known {
 }
 
 impl Known {
-    fn of(tx: &mut dyn Transaction, run: &RunId, batch: &Batch) -> Result<Self, Stop> {
+    fn of(tx: &mut dyn Transaction, run: &RunId, batch: &SessionBatch) -> Result<Self, Stop> {
         let tool_call = |record: &SessionRecord| match record {
             SessionRecord::Part(part) => part.tool_call_id.as_deref().map(Value::from),
             SessionRecord::Session(_) | SessionRecord::Message(_) => None,
@@ -152,8 +156,8 @@ impl Known {
         if !ids.is_empty() {
             const COLUMNS: &[Column] = &[parts::TOOL_CALL_ID, parts::ID];
             let query = RowQuery::of(&parts::TABLE, COLUMNS).with([
-                Condition::Equal(parts::SESSION_ID, run.as_str().into()),
-                Condition::OneOf(parts::TOOL_CALL_ID, ids),
+                RowCondition::Equal(parts::SESSION_ID, run.as_str().into()),
+                RowCondition::OneOf(parts::TOOL_CALL_ID, ids),
             ]);
             for mut row in tx.select(&query)? {
                 known.tool_calls.insert(row.text(parts::TOOL_CALL_ID)?, row.text(parts::ID)?);
@@ -277,25 +281,25 @@ pub(super) fn sessions(
     reader: &mut dyn Reader,
     query: &SessionQuery,
 ) -> Result<Vec<SessionRow>, Stop> {
-    let going = Condition::Equal(runs::IS_BEING_REMOVED, true.into());
+    let going = RowCondition::Equal(runs::IS_BEING_REMOVED, true.into());
     let going = RowQuery::of(&runs::TABLE, &[runs::ID]).with([going]);
     let going = all(reader, &going, |row| row.text(runs::ID))?;
-    let mut conditions: Vec<Condition> =
-        going.into_iter().map(|id| Condition::Differs(sessions::ID, id.into())).collect();
+    let mut conditions: Vec<RowCondition> =
+        going.into_iter().map(|id| RowCondition::Differs(sessions::ID, id.into())).collect();
     if let Some(parent) = &query.parent {
-        conditions.push(Condition::Equal(sessions::PARENT_ID, parent.as_str().into()));
+        conditions.push(RowCondition::Equal(sessions::PARENT_ID, parent.as_str().into()));
     }
     if let Some(before) = &query.before {
-        conditions.push(Condition::Below(sessions::ID, before.as_str().into()));
+        conditions.push(RowCondition::Below(sessions::ID, before.as_str().into()));
     }
     if let Some(root) = &query.root {
-        conditions.push(Condition::Equal(sessions::ROOT, root.as_str().into()));
+        conditions.push(RowCondition::Equal(sessions::ROOT, root.as_str().into()));
     }
     if query.only_top {
-        conditions.push(Condition::Equal(sessions::PARENT_ID, Value::Null));
+        conditions.push(RowCondition::Equal(sessions::PARENT_ID, Value::Null));
     }
     if !query.with_opaque {
-        conditions.push(Condition::Equal(sessions::INSPECTABLE, true.into()));
+        conditions.push(RowCondition::Equal(sessions::INSPECTABLE, true.into()));
     }
     let asked = RowQuery::of(&sessions::TABLE, sessions::TABLE.columns).with(conditions);
     let asked = asked.latest_first(&[sessions::ID]).at_most(query.rows_max());
@@ -311,12 +315,12 @@ pub(super) fn messages(
     if is_being_removed(reader, session)? {
         return Ok(Vec::new());
     }
-    let mut conditions = vec![Condition::Equal(messages::SESSION_ID, session.as_str().into())];
+    let mut conditions = vec![RowCondition::Equal(messages::SESSION_ID, session.as_str().into())];
     if let Some(after) = &query.after {
-        conditions.push(Condition::Above(messages::ID, after.as_str().into()));
+        conditions.push(RowCondition::Above(messages::ID, after.as_str().into()));
     }
     if !query.with_rewound {
-        conditions.push(Condition::Equal(messages::REWOUND_AT_MS, Value::Null));
+        conditions.push(RowCondition::Equal(messages::REWOUND_AT_MS, Value::Null));
     }
     let asked = RowQuery::of(&messages::TABLE, messages::TABLE.columns).with(conditions);
     let asked = RowQuery { bytes_max: Some(QUERY_BYTES_MAX), ..asked.at_most(query.rows_max()) };
@@ -371,8 +375,11 @@ impl PartSource {
                     };
                     let query =
                         RowQuery::of(&parts::TABLE, parts::TABLE.columns).in_order(ORDER).with([
-                            Condition::Behind(ORDER, vec![message.as_str().into(), part.clone()]),
-                            Condition::AtMost(parts::MESSAGE_ID, last.as_str().into()),
+                            RowCondition::Behind(
+                                ORDER,
+                                vec![message.as_str().into(), part.clone()],
+                            ),
+                            RowCondition::AtMost(parts::MESSAGE_ID, last.as_str().into()),
                         ]);
                     let query = RowQuery { bytes_max: Some(QUERY_BYTES_MAX), ..query };
                     self.read = all(reader, &query, codec::part_row)?.into();

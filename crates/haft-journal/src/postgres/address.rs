@@ -43,7 +43,7 @@ pub(super) enum Roots {
 }
 
 /// A key and a value of a URL's query, as they are written there.
-type Parameter<'a> = (&'a str, &'a str);
+type UrlParameter<'a> = (&'a str, &'a str);
 
 impl Address {
     /// Reads a URL such as `postgres://user:password@host:5432/database?sslmode=verify-full`.
@@ -52,7 +52,7 @@ impl Address {
     /// the values of `sslmode` that verify.
     pub(super) fn parse(url: &str) -> Result<Self, JournalError> {
         let (base, query) = url.split_once('?').unwrap_or((url, ""));
-        let parameters: Vec<Parameter<'_>> = query
+        let parameters: Vec<UrlParameter<'_>> = query
             .split('&')
             .filter(|pair| !pair.is_empty())
             .map(|pair| pair.split_once('=').unwrap_or((pair, "")))

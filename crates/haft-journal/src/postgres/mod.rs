@@ -31,7 +31,7 @@ use crate::worker::Worker;
 use address::Address;
 use failure::Trouble;
 use session::{Link, Role};
-use writer::Writer;
+use writer::PostgresWriter;
 
 /// A journal in a PostgreSQL database.
 ///
@@ -55,7 +55,7 @@ impl JournalMachine<PostgresStore> {
         let address = Address::parse(url)?;
         let path = address.path.clone();
         let at = path.clone();
-        let write = |connection, operations| Writer::new(connection, at).run(operations);
+        let write = |connection, operations| PostgresWriter::new(connection, at).run(operations);
         let writer = start("journal-writer", QUEUE_ENTRIES_MAX, (&address, Role::Write), write);
         let writer = writer.await?;
         let at = path.clone();
@@ -67,7 +67,7 @@ impl JournalMachine<PostgresStore> {
 }
 
 /// A link and what drives it, for the one thread that uses it.
-struct Connection {
+struct PostgresConnection {
     runtime: Runtime,
     link: Link,
 }
@@ -77,7 +77,7 @@ async fn start<T: Send + 'static>(
     name: &str,
     queue_max: usize,
     (address, role): (&Address, Role),
-    run: impl FnOnce(Connection, mpsc::Receiver<T>) + Send + 'static,
+    run: impl FnOnce(PostgresConnection, mpsc::Receiver<T>) + Send + 'static,
 ) -> Result<Worker<T>, JournalError> {
     let (path, address) = (address.path.clone(), address.clone());
     let no_thread = |err: std::io::Error| JournalError::Unreachable {
@@ -92,7 +92,7 @@ async fn start<T: Send + 'static>(
             Ok(link) => {
                 // The caller may have gone; then the queue ends at once.
                 let _ = ready.send(Ok(()));
-                run(Connection { runtime, link }, items);
+                run(PostgresConnection { runtime, link }, items);
             }
             Err(trouble) => drop(ready.send(Err(trouble))),
         }

@@ -9,7 +9,7 @@ use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 use tokio_postgres::Client;
 
-use super::Connection;
+use super::PostgresConnection;
 use super::failure::Trouble;
 use super::sql;
 use crate::limits::SESSIONS_MAX;
@@ -19,7 +19,7 @@ const BEGIN: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 
 /// Reads until the queue is closed.
 pub(super) fn run(
-    mut connection: Connection,
+    mut connection: PostgresConnection,
     path: &Path,
     mut operations: mpsc::Receiver<Box<dyn ReadOperation>>,
 ) {
@@ -30,7 +30,7 @@ pub(super) fn run(
     }
 }
 
-impl Connection {
+impl PostgresConnection {
     fn read(&mut self, operation: &mut dyn ReadOperation, path: &Path) -> Result<(), Trouble> {
         let mut sessions_left = SESSIONS_MAX;
         loop {

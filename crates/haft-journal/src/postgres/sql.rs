@@ -27,11 +27,11 @@ pub(super) const DIALECT: Dialect = Dialect {
 };
 
 /// A parameter of a statement.
-pub(super) type Parameter<'a> = Box<dyn ToSql + Sync + 'a>;
+pub(super) type SqlParameter<'a> = Box<dyn ToSql + Sync + 'a>;
 
 /// Returns the parameters of a statement, each with the type that it has for PostgreSQL.
-fn parameters(statement: &SqlStatement) -> impl Iterator<Item = (Parameter<'_>, Type)> {
-    statement.parameters.iter().map(|value| -> (Parameter<'_>, Type) {
+fn parameters(statement: &SqlStatement) -> impl Iterator<Item = (SqlParameter<'_>, Type)> {
+    statement.parameters.iter().map(|value| -> (SqlParameter<'_>, Type) {
         match value {
             Value::Integer(number) => (Box::new(number), Type::INT8),
             Value::Text(text) | Value::Unreadable(text) => (Box::new(stored(text)), Type::TEXT),
@@ -41,7 +41,10 @@ fn parameters(statement: &SqlStatement) -> impl Iterator<Item = (Parameter<'_>, 
 }
 
 /// Returns the values of one column for many rows, as an array.
-pub(super) fn array<'a>(column: Column, values: impl Iterator<Item = &'a Value>) -> Parameter<'a> {
+pub(super) fn array<'a>(
+    column: Column,
+    values: impl Iterator<Item = &'a Value>,
+) -> SqlParameter<'a> {
     let number = |value: &Value| match value {
         Value::Integer(number) => Some(*number),
         Value::Null | Value::Text(_) | Value::Unreadable(_) => None,

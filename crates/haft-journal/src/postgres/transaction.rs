@@ -17,11 +17,11 @@ use tokio_postgres::types::ToSql;
 
 use super::failure::Trouble;
 use super::session::Session;
-use super::sql::{self, DIALECT, Parameter, array, unnested};
+use super::sql::{self, DIALECT, SqlParameter, array, unnested};
 use crate::limits::ANSWER_MS_MAX;
 use crate::store::{
-    Column, Condition, Counter, Inserted, Reader, Row, RowNeed, RowQuery, RowUpdate, StoreFailure,
-    Table, Tallied, Tally, Transaction, Value, parts,
+    Column, Counter, Inserted, Reader, Row, RowCondition, RowNeed, RowQuery, RowUpdate,
+    StoreFailure, Table, Tallied, Tally, Transaction, Value, parts,
 };
 
 /// The settings of a database or a user may be others.
@@ -382,7 +382,7 @@ async fn joined<F: Future>(futures: impl Iterator<Item = F>) -> Vec<F::Output> {
     sent.iter_mut().map(output).collect()
 }
 
-fn transposed<'a>(columns: &[Column], rows: &'a [Vec<Value>]) -> Vec<Parameter<'a>> {
+fn transposed<'a>(columns: &[Column], rows: &'a [Vec<Value>]) -> Vec<SqlParameter<'a>> {
     let values = |place: usize| rows.iter().map(move |row| &row[place]);
     columns.iter().enumerate().map(|(place, column)| array(*column, values(place))).collect()
 }
@@ -475,7 +475,7 @@ impl Transaction for PostgresTransaction<'_> {
     fn delete(
         &mut self,
         table: &'static Table,
-        conditions: &[Condition],
+        conditions: &[RowCondition],
         rows_max: u32,
     ) -> Result<u64, StoreFailure> {
         self.checked(|this| {

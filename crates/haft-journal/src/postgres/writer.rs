@@ -5,13 +5,11 @@ use std::path::PathBuf;
 
 use tokio::sync::mpsc;
 
-use super::Connection;
+use super::PostgresConnection;
 use super::failure::Trouble;
 use super::transaction::PostgresTransaction;
 use crate::limits::{COMMIT_ENTRIES_MAX, SESSIONS_MAX};
-use crate::store::{Durability, StoreFailure, WriteOperation};
-
-type Batch = Vec<Box<dyn WriteOperation>>;
+use crate::store::{Durability, StoreFailure, WriteBatch, WriteOperation};
 
 /// Looks whether a commit took place.
 const LAST_COMMIT: &str = "SELECT last_commit FROM haft.writers WHERE id = $1";
@@ -20,8 +18,8 @@ const WRITERS_END: &str =
     "DELETE FROM haft.writers WHERE id = $1 OR written_at < now() - interval '1 day'";
 
 /// The writer of a journal.
-pub(super) struct Writer {
-    connection: Connection,
+pub(super) struct PostgresWriter {
+    connection: PostgresConnection,
     path: PathBuf,
     /// Names this writer in the database.
     id: String,
@@ -29,8 +27,8 @@ pub(super) struct Writer {
     commits: i64,
 }
 
-impl Writer {
-    pub(super) fn new(connection: Connection, path: PathBuf) -> Self {
+impl PostgresWriter {
+    pub(super) fn new(connection: PostgresConnection, path: PathBuf) -> Self {
         let id = connection.link.name();
         Self { connection, path, id, commits: 0 }
     }
@@ -46,7 +44,7 @@ impl Writer {
             }
             self.write(std::mem::take(&mut batch));
         }
-        let Connection { runtime, link } = &mut self.connection;
+        let PostgresConnection { runtime, link } = &mut self.connection;
         // If it cannot be removed now, a later writer removes it.
         let _ = runtime.block_on(async {
             let session = link.session().await?;
@@ -56,7 +54,7 @@ impl Writer {
 
     /// Writes the operations in one commit. If that fails, each is tried alone, so that one that cannot be written takes no
     /// other with it.
-    fn write(&mut self, mut batch: Batch) {
+    fn write(&mut self, mut batch: WriteBatch) {
         match self.commit(&mut batch) {
             Ok(()) => batch.into_iter().for_each(|operation| operation.finish(Ok(()))),
             Err(trouble) if batch.len() > 1 && trouble.is_about_an_entry() => {
@@ -72,11 +70,11 @@ impl Writer {
 
     /// Commits the operations together. If the session breaks, the next one looks whether the commit took place; if it did
     /// not, the operations are applied again.
-    fn commit(&mut self, batch: &mut Batch) -> Result<(), Trouble> {
+    fn commit(&mut self, batch: &mut WriteBatch) -> Result<(), Trouble> {
         let mut sessions_left = SESSIONS_MAX;
         let mut is_sent = false;
         loop {
-            let Connection { runtime, link } = &mut self.connection;
+            let PostgresConnection { runtime, link } = &mut self.connection;
             let session = runtime.block_on(link.session()).map_err(|trouble| match trouble {
                 // A commit that was sent in the session before stays in doubt.
                 Trouble::Unreachable(reason) if is_sent => {
@@ -99,7 +97,7 @@ impl Writer {
                 }
                 Err(trouble) => Err(trouble),
             };
-            let Connection { runtime, link } = &mut self.connection;
+            let PostgresConnection { runtime, link } = &mut self.connection;
             sessions_left -= 1;
             match committed {
                 // The server rolls back by itself in a session that is lost.
@@ -122,8 +120,8 @@ impl Writer {
     }
 
     /// Commits the operations, once. Says when the commit is sent: from then on it may take place.
-    fn try_commit(&mut self, batch: &mut Batch, is_sent: &mut bool) -> Result<(), Trouble> {
-        let Connection { runtime, link } = &mut self.connection;
+    fn try_commit(&mut self, batch: &mut WriteBatch, is_sent: &mut bool) -> Result<(), Trouble> {
+        let PostgresConnection { runtime, link } = &mut self.connection;
         let session = runtime.block_on(link.session())?;
         let needs = batch.iter().flat_map(|operation| operation.needs()).collect();
         let mut transaction = PostgresTransaction::begin(runtime, session, &self.path, needs)?;

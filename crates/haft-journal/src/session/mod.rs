@@ -15,7 +15,7 @@ use crate::{JournalFuture, Lease, MessageId, SessionId};
 
 pub(crate) use gather::{Gathered, Gathering};
 pub use query::{MessageQuery, SessionQuery};
-pub(crate) use record::Batch;
+pub(crate) use record::SessionBatch;
 pub use record::{SessionDurability, SessionRecord};
 pub use row::{MessagePart, SessionMessage, SessionRow, TokenCounts};
 pub use words::{

@@ -39,11 +39,11 @@ impl From<SessionDurability> for Durability {
 
 /// Records that are made together, each of which can belong to the session of the run.
 #[derive(Debug)]
-pub(crate) struct Batch {
+pub(crate) struct SessionBatch {
     records: Vec<SessionRecord>,
 }
 
-impl Batch {
+impl SessionBatch {
     /// Takes the records if they can belong to the session of `run`.
     pub(crate) fn new(run: &RunId, records: Vec<SessionRecord>) -> Result<Self, JournalError> {
         if records.len() > SESSION_RECORDS_MAX {

@@ -33,11 +33,8 @@ use tokio::sync::mpsc;
 
 use crate::JournalError;
 use crate::limits::{SYNC_PAUSE_MS, UNSYNCED_COMMITS_MAX};
-use crate::store::WriteOperation;
+use crate::store::WriteBatch;
 use crate::worker::Worker;
-
-/// Operations that share a commit.
-pub(super) type Batch = Vec<Box<dyn WriteOperation>>;
 
 /// The thread that brings commits to the disk, and the log that it syncs.
 pub(super) struct Disk {
@@ -48,7 +45,7 @@ pub(super) struct Disk {
 /// A commit that is to get to the disk.
 struct Commit {
     /// Who waits for that.
-    jobs: Batch,
+    jobs: WriteBatch,
     /// How many commits had ended when this one had.
     ended: u64,
     haste: Haste,
@@ -68,7 +65,7 @@ enum Haste {
 /// only, and the others must not take the data for safe. The lock holds the failure, once there was one.
 pub(super) struct Log {
     file: File,
-    failure: Mutex<Option<Failure>>,
+    failure: Mutex<Option<SyncFailure>>,
     /// How many commits that have to get to the disk were begun. Each is counted before anybody can see it.
     begun: AtomicU64,
     /// How many of them have ended.
@@ -79,7 +76,7 @@ pub(super) struct Log {
 
 /// Why nothing more is promised.
 #[derive(Clone, Debug)]
-pub(super) struct Failure(String);
+pub(super) struct SyncFailure(String);
 
 impl Disk {
     /// Takes the log that lies beside the database at `path`. SQLite must have the log open already: until SQLite closes it, the
@@ -126,18 +123,18 @@ impl Disk {
     }
 
     /// Answers the jobs of a commit once it is on disk. Waits while too many commits are on their way.
-    pub(super) fn answer_later(&self, jobs: Batch) {
+    pub(super) fn answer_later(&self, jobs: WriteBatch) {
         self.send(self.commit(jobs, Haste::Now));
     }
 
     /// Answers the jobs of a commit once it is on disk, which need not be at once.
-    pub(super) fn answer_soon(&self, jobs: Batch) {
+    pub(super) fn answer_soon(&self, jobs: WriteBatch) {
         if let Err(commit) = self.worker.offer(self.commit(jobs, Haste::Soon)) {
             self.send(commit);
         }
     }
 
-    fn commit(&self, jobs: Batch, haste: Haste) -> Commit {
+    fn commit(&self, jobs: WriteBatch, haste: Haste) -> Commit {
         Commit { jobs, ended: self.log.ended.load(Ordering::SeqCst), haste }
     }
 
@@ -150,7 +147,7 @@ impl Disk {
     }
 }
 
-impl Failure {
+impl SyncFailure {
     /// Returns what callers hear.
     pub(super) fn to_error(&self, path: &Path) -> JournalError {
         JournalError::Failed { path: path.to_owned(), detail: self.0.clone() }
@@ -169,24 +166,24 @@ impl Log {
     }
 
     /// Brings all commits that have ended to the disk.
-    pub(super) fn sync_ended(&self) -> Result<(), Failure> {
+    pub(super) fn sync_ended(&self) -> Result<(), SyncFailure> {
         self.sync(self.ended.load(Ordering::SeqCst))
     }
 
     /// Brings all commits to the disk that a reader can have seen. They include one that has not ended: readers see it a
     /// moment earlier than the thread that commits it.
-    pub(super) fn sync_seen(&self) -> Result<(), Failure> {
+    pub(super) fn sync_seen(&self) -> Result<(), SyncFailure> {
         let begun = self.begun.load(Ordering::SeqCst);
         if self.synced.load(Ordering::SeqCst) >= begun { Ok(()) } else { self.sync(begun) }
     }
 
     /// Returns why nothing more can be promised, if so.
-    pub(super) fn failure(&self) -> Option<Failure> {
+    pub(super) fn failure(&self) -> Option<SyncFailure> {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Syncs, unless so many commits got to the disk while the lock was waited for.
-    fn sync(&self, commits: u64) -> Result<(), Failure> {
+    fn sync(&self, commits: u64) -> Result<(), SyncFailure> {
         let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(failure) = &*failure {
             return Err(failure.clone());
@@ -198,7 +195,7 @@ impl Log {
         let ended = self.ended.load(Ordering::SeqCst);
         if let Err(err) = self.file.sync_data() {
             // It may succeed the next time although the data is gone: Linux reports a failure once and forgets.
-            let lost = Failure(format!("its log could not be brought to the disk: {err}"));
+            let lost = SyncFailure(format!("its log could not be brought to the disk: {err}"));
             *failure = Some(lost.clone());
             return Err(lost);
         }
@@ -207,7 +204,7 @@ impl Log {
     }
 }
 
-pub(super) fn answer(jobs: Batch, committed: impl Fn() -> Result<(), JournalError>) {
+pub(super) fn answer(jobs: WriteBatch, committed: impl Fn() -> Result<(), JournalError>) {
     for job in jobs {
         job.finish(committed());
     }

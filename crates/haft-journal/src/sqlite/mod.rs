@@ -30,7 +30,7 @@ use crate::store::{
 };
 use crate::worker::Worker;
 use disk::Log;
-use writer::Writer;
+use writer::SqliteWriter;
 
 /// A journal in an SQLite file.
 ///
@@ -53,7 +53,7 @@ impl JournalMachine<SqliteStore> {
     /// Blocks for about a millisecond, longer only when the file is created, brought up to date or locked.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, JournalError> {
         let path = path.as_ref().to_owned();
-        let writer = Writer::open(&path)?;
+        let writer = SqliteWriter::open(&path)?;
         SqliteStore::start(writer, path).map(Self::over)
     }
 
@@ -68,7 +68,7 @@ impl JournalMachine<SqliteStore> {
 
 impl SqliteStore {
     /// Starts the threads of a store. Tests bring a writer whose log cannot be synced.
-    fn start(writer: Writer, path: PathBuf) -> Result<Self, JournalError> {
+    fn start(writer: SqliteWriter, path: PathBuf) -> Result<Self, JournalError> {
         let reader = spawn_reader(open::reading(&path)?, &path, Some(writer.log()))?;
         let run = |operations| writer.run(operations);
         let writer = Worker::spawn("journal-writer", QUEUE_ENTRIES_MAX, run);

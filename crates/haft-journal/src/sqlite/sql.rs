@@ -10,7 +10,7 @@ use rusqlite::{Connection, Row as SqliteRow, params_from_iter};
 use crate::CallStatus;
 use crate::sql::{Dialect, SqlStatement, tallied};
 use crate::store::{
-    Column, ColumnKind, Condition, Row, RowQuery, Table, Tallied, Tally, Value, calls,
+    Column, ColumnKind, Row, RowCondition, RowQuery, Table, Tallied, Tally, Value, calls,
 };
 
 /// Flags are spelled out.
@@ -161,13 +161,13 @@ pub(super) fn select(query: &RowQuery) -> SqlStatement {
 /// index has either in the order of its changes. No other column is looked up in an index, whose order would
 /// then have to be sorted away: following a long run would cost its whole length each time.
 fn select_by_change(query: &RowQuery) -> SqlStatement {
-    let (bounds, others): (Vec<Condition>, Vec<Condition>) = query
+    let (bounds, others): (Vec<RowCondition>, Vec<RowCondition>) = query
         .conditions
         .iter()
         .cloned()
-        .partition(|condition| matches!(condition, Condition::Above(calls::CHANGE, _)));
+        .partition(|condition| matches!(condition, RowCondition::Above(calls::CHANGE, _)));
     let since = match bounds.into_iter().next() {
-        Some(Condition::Above(_, since)) => since,
+        Some(RowCondition::Above(_, since)) => since,
         _ => Value::Integer(0),
     };
     let half = |statement: &mut SqlStatement,
@@ -190,8 +190,8 @@ fn select_by_change(query: &RowQuery) -> SqlStatement {
     let mut statement = SqlStatement::default();
     let intended = Value::from(CallStatus::Intended.as_str());
     let may_be_open = others.iter().all(|condition| match condition {
-        Condition::Equal(calls::STATUS, status) => *status == intended,
-        Condition::OneOf(calls::STATUS, statuses) => statuses.contains(&intended),
+        RowCondition::Equal(calls::STATUS, status) => *status == intended,
+        RowCondition::OneOf(calls::STATUS, statuses) => statuses.contains(&intended),
         _ => true,
     });
     if may_be_open {

@@ -11,7 +11,7 @@ use rusqlite::TransactionBehavior;
 use super::sql::Texts;
 use super::transaction::{CHANGE_KEEP, CHANGE_READ, SqliteTransaction, TOKEN_KEEP, TOKEN_READ};
 use super::*;
-use crate::store::{Column, Condition, Counter, Inserted, RowUpdate, Table, Transaction, Value};
+use crate::store::{Column, Counter, Inserted, RowCondition, RowUpdate, Table, Transaction, Value};
 use crate::{
     CallOrder, CallQuery, CallStatus, Journal, LeaseOwner, LeaseRequest, MessageQuery, NewRun,
     Outcome, PlannedCall, Retention, RunQuery, SessionId, SessionJournal, SessionQuery, SettledBy,
@@ -126,7 +126,7 @@ impl Transaction for Explained<'_> {
     fn delete(
         &mut self,
         table: &'static Table,
-        conditions: &[Condition],
+        conditions: &[RowCondition],
         rows_max: u32,
     ) -> Result<u64, StoreFailure> {
         self.explain(&sql::DIALECT.delete(table, conditions, rows_max).text);

@@ -12,8 +12,8 @@ use super::sql::{self, Bound, DIALECT, Texts, placeholders, shape};
 use crate::CallStatus;
 use crate::sql::SqlStatement;
 use crate::store::{
-    Column, Condition, Counter, Inserted, Reader, Row, RowPlace, RowQuery, RowUpdate, StoreFailure,
-    Table, Tallied, Tally, Transaction, Value, calls, runs,
+    Column, Counter, Inserted, Reader, Row, RowCondition, RowPlace, RowQuery, RowUpdate,
+    StoreFailure, Table, Tallied, Tally, Transaction, Value, calls, runs,
 };
 
 /// Where numbers count on from. A call that is removed takes the last number with it, so removing stores it.
@@ -71,7 +71,7 @@ impl<'a> SqliteTransaction<'a> {
         let text = self.texts.text(shape(b'g', table, columns), || {
             let conditions = table.key.iter().zip(key);
             let conditions =
-                conditions.map(|(column, value)| Condition::Equal(*column, value.clone()));
+                conditions.map(|(column, value)| RowCondition::Equal(*column, value.clone()));
             sql::select(&RowQuery::of(table, columns).with(conditions)).text
         });
         let mut statement = self.db.prepare_cached(text)?;
@@ -205,7 +205,7 @@ impl Transaction for SqliteTransaction<'_> {
     fn delete(
         &mut self,
         table: &'static Table,
-        conditions: &[Condition],
+        conditions: &[RowCondition],
         rows_max: u32,
     ) -> Result<u64, StoreFailure> {
         self.forget(table);

@@ -9,16 +9,16 @@ use std::sync::Arc;
 use rusqlite::{Connection, ErrorCode, TransactionBehavior, ffi};
 use tokio::sync::mpsc;
 
-use super::disk::{Batch, Disk, Log, answer};
+use super::disk::{Disk, Log, answer};
 use super::sql::Texts;
 use super::transaction::SqliteTransaction;
 use super::{failure, open};
 use crate::JournalError;
 use crate::limits::COMMIT_ENTRIES_MAX;
-use crate::store::{Durability, WriteOperation};
+use crate::store::{Durability, WriteBatch, WriteOperation};
 
 /// The only connection of this journal that writes.
-pub(super) struct Writer {
+pub(super) struct SqliteWriter {
     // Dropped in this order: what is on its way gets to the disk before SQLite tidies up.
     disk: Disk,
     db: Connection,
@@ -38,7 +38,7 @@ enum Health {
     Lost,
 }
 
-impl Writer {
+impl SqliteWriter {
     /// Opens the journal at `path`, as [`open::writing`] does.
     pub(super) fn open(path: &Path) -> Result<Self, JournalError> {
         let db = open::writing(path)?;
@@ -68,7 +68,7 @@ impl Writer {
 
     /// Writes the jobs in one commit. If that fails, each job is tried alone, so that one that cannot be written
     /// takes no other with it.
-    fn write(&mut self, mut batch: Batch) -> Health {
+    fn write(&mut self, mut batch: WriteBatch) -> Health {
         if let Some(failure) = self.disk.log().failure() {
             answer(batch, || Err(failure.to_error(&self.path)));
             return Health::Lost;
@@ -141,8 +141,8 @@ impl Writer {
 
     /// Answers the jobs that need no sync, and the others after one. If a single job is urgent, this thread syncs for it, because
     /// no other job could be written meanwhile. Jobs that can wait are answered with it, or else by the disk thread.
-    fn committed(&self, batch: Batch) {
-        let (durable, ordinary): (Batch, Batch) =
+    fn committed(&self, batch: WriteBatch) {
+        let (durable, ordinary): (WriteBatch, WriteBatch) =
             batch.into_iter().partition(|job| !needs_no_sync(&**job));
         answer(ordinary, || Ok(()));
         match durable.iter().filter(|job| job.durability() == Durability::Power).count() {

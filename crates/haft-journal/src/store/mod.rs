@@ -35,7 +35,7 @@ use haft_contract::BoxFuture;
 
 use crate::JournalError;
 
-pub use query::{Condition, RowQuery, Tallied, Tally};
+pub use query::{RowCondition, RowQuery, Tallied, Tally};
 pub use row::{Row, RowError};
 pub use table::{
     Column, ColumnKind, TABLES, Table, calls, late_outcomes, messages, parts, runs, sessions,
@@ -102,6 +102,9 @@ pub trait WriteOperation: Send {
     fn finish(self: Box<Self>, committed: Result<(), JournalError>);
 }
 
+/// Operations that share a commit.
+pub(crate) type WriteBatch = Vec<Box<dyn WriteOperation>>;
+
 /// One read of the machine's.
 pub trait ReadOperation: Send {
     /// Returns whether all that it reads must be as it was at one moment.
@@ -145,7 +148,7 @@ pub trait Reader {
             .key
             .iter()
             .zip(key)
-            .map(|(column, value)| Condition::Equal(*column, value.clone()));
+            .map(|(column, value)| RowCondition::Equal(*column, value.clone()));
         let query = RowQuery { rows_max: Some(1), ..RowQuery::of(table, columns) };
         Ok(self.select(&query.with(conditions))?.pop())
     }
@@ -187,7 +190,7 @@ pub trait Transaction: Reader {
     fn delete(
         &mut self,
         table: &'static Table,
-        conditions: &[Condition],
+        conditions: &[RowCondition],
         rows_max: u32,
     ) -> Result<u64, StoreFailure>;
 

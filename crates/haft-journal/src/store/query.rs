@@ -1,4 +1,4 @@
-//! Queries for the rows of a table. A store may answer by looking at every row: [`Condition::holds`] and [`Tally::count`] say
+//! Queries for the rows of a table. A store may answer by looking at every row: [`RowCondition::holds`] and [`Tally::count`] say
 //! what
 //! the answer is. A database translates the question instead.
 
@@ -9,7 +9,7 @@ use super::{Column, Row, StoreFailure, Table, Value};
 
 /// Something that a row must fulfil.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Condition {
+pub enum RowCondition {
     /// The column holds this. Nothing is equal to nothing.
     Equal(Column, Value),
     /// The column holds something else, or nothing.
@@ -28,7 +28,7 @@ pub enum Condition {
     Behind(&'static [Column], Vec<Value>),
 }
 
-impl Condition {
+impl RowCondition {
     /// Returns whether a row fulfils it, of which `value` returns the columns. Nothing is neither more nor less than anything.
     pub fn holds<'a>(&self, value: impl Fn(Column) -> &'a Value) -> bool {
         match self {
@@ -58,7 +58,7 @@ pub struct RowQuery {
     /// The columns that are wanted of each row.
     pub columns: &'static [Column],
     /// The conditions that each row must fulfil.
-    pub conditions: Vec<Condition>,
+    pub conditions: Vec<RowCondition>,
     /// The columns in whose order the rows come.
     pub order: &'static [Column],
     /// Whether the greatest comes first.
@@ -85,7 +85,7 @@ impl RowQuery {
 
     /// Adds conditions.
     #[must_use]
-    pub fn with(mut self, conditions: impl IntoIterator<Item = Condition>) -> Self {
+    pub fn with(mut self, conditions: impl IntoIterator<Item = RowCondition>) -> Self {
         self.conditions.extend(conditions);
         self
     }
@@ -141,7 +141,7 @@ impl RowQuery {
     /// Returns what a column must be equal to, if that is a condition.
     pub fn equal(&self, column: Column) -> Option<&Value> {
         self.conditions.iter().find_map(|condition| match condition {
-            Condition::Equal(of, value) if of.at == column.at => Some(value),
+            RowCondition::Equal(of, value) if of.at == column.at => Some(value),
             _ => None,
         })
     }
@@ -166,7 +166,7 @@ pub struct Tally {
     /// The table.
     pub table: &'static Table,
     /// The conditions that each row must fulfil.
-    pub conditions: Vec<Condition>,
+    pub conditions: Vec<RowCondition>,
     /// Rows that have the same values here are counted together.
     pub group: &'static [Column],
     /// Numbers of which the greatest are wanted.

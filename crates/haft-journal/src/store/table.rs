@@ -123,13 +123,13 @@ table! {
         SETTINGS = "settings" Text,
         /// Grows each time the run changes hands.
         FENCING_TOKEN = "fencing_token" Integer,
-        /// Who holds the run; empty, with the next three, while it is free.
+        /// The owner of the lease; empty, with the next three, while the run is free.
         OWNER_ID = "owner_id" Text,
         /// Where the owner runs.
         OWNER_LOCATION = "owner_location" Text,
-        /// Since when it is held.
+        /// When the lease was taken.
         HELD_SINCE_MS = "held_since_ms" Integer,
-        /// Until when it is held.
+        /// When the lease expires.
         LEASE_EXPIRES_AT_MS = "lease_expires_at_ms" Integer,
         /// How many owners in a row died without getting the run any further.
         FAILED_RESUMES = "failed_resumes" Integer,

@@ -459,7 +459,7 @@ async fn a_number_beyond_a_column_takes_nobody_else_with_it() {
     assert_eq!(all_calls(&journal).await.len(), 1);
 }
 
-/// A server that forgot a lease would give its epoch to another owner.
+/// A server that forgot a lease would give its fencing token to another owner.
 #[tokio::test]
 async fn a_lease_outlives_a_crash_of_the_server() {
     let server = Server::start("fsync = on");

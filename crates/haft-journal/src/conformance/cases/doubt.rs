@@ -282,12 +282,11 @@ pub async fn calls_are_unacknowledged_until_they_are_executed_again(journal: Sha
         journal.resolve(settlement(seq, verdict, SettledBy::Operator)).await?;
     }
     assert_eq!(unheard().await?, "1 2 3");
-    let epoch = journal.open_run(run("r"), request("one")).await?.fencing_token;
+    let fencing_token = journal.open_run(run("r"), request("one")).await?.fencing_token;
     // Held back, it was not executed again.
-    hold_back(&*journal, PlannedCall { fencing_token: epoch, ..same(6, 1) }).await?;
+    hold_back(&*journal, PlannedCall { fencing_token, ..same(6, 1) }).await?;
     assert_eq!(unheard().await?, "1 2 3");
-    record(&*journal, PlannedCall { fencing_token: epoch, ..same(7, 2) }, CallStatus::Succeeded)
-        .await?;
+    record(&*journal, PlannedCall { fencing_token, ..same(7, 2) }, CallStatus::Succeeded).await?;
     assert_eq!(unheard().await?, "1 3");
     journal.acknowledge(same(1, 1).id).await?;
     assert_eq!(unheard().await?, "3");

@@ -17,7 +17,7 @@ use crate::{CallQuery, Journal, JournalMachine, PlannedCall, Retention};
 struct Queue(Mutex<Waiting>);
 
 #[derive(Default)]
-struct Waiting(Batch);
+struct Waiting(WriteBatch);
 
 impl std::fmt::Debug for Waiting {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -41,14 +41,14 @@ impl Store for Queue {
 }
 
 struct Fixture {
-    writer: Writer,
+    writer: SqliteWriter,
     journal: JournalMachine<Queue>,
     _directory: tempfile::TempDir,
 }
 
 fn fixture() -> Fixture {
     let directory = tempfile::tempdir().unwrap();
-    let writer = Writer::open(&directory.path().join("journal.db")).unwrap();
+    let writer = SqliteWriter::open(&directory.path().join("journal.db")).unwrap();
     let journal = JournalMachine::over(Queue::default());
     let mut fixture = Fixture { writer, journal, _directory: directory };
     fixture.check(vec![Entry::Open("r")], expect!["done; sound"]);
@@ -225,7 +225,7 @@ async fn nobody_is_answered_from_what_cannot_be_synced() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("journal.db");
     let journal = |unsyncable: bool| {
-        let mut writer = Writer::open(&path).unwrap();
+        let mut writer = SqliteWriter::open(&path).unwrap();
         if unsyncable {
             let null = std::fs::File::open("/dev/null").unwrap();
             writer.disk = Disk::over(null, &path).unwrap();
