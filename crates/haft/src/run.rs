@@ -85,7 +85,7 @@ impl Run {
         self.call_with_timing(call, EnvelopeTiming::BeforeRecord).await
     }
 
-    /// Passes a call through the pipeline in a task of its own, which ends even if the caller does not wait.
+    /// Passes a call through the pipeline in a separate task, which ends even if the caller does not wait.
     async fn call_with_timing(
         &self,
         mut call: Call,

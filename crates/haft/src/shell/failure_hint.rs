@@ -36,7 +36,7 @@ const REFUSAL_ERRORS: &[&str] = &[
 struct ResourceBound {
     /// The error messages that programs print when they meet the limit.
     texts: &'static [&'static str],
-    /// What the limit is about, as the hint names it.
+    /// The subject of the limit, as the hint names it.
     what: &'static str,
     /// The key of the setting that changes the limit.
     setting: &'static str,

@@ -64,7 +64,7 @@ pub(super) struct SnapshotRoot {
     root: Root,
     /// The directory of its store.
     directory: PathBuf,
-    /// What is recorded, and how durably.
+    /// The bounds and the durability of what is recorded.
     options: RecordOptions,
     /// Absolute paths that are never read.
     hidden: Vec<PathBuf>,

@@ -47,7 +47,7 @@ pub struct ProgramWatchdog {
 #[derive(Deserialize)]
 #[serde(expecting = "struct Answer")]
 struct ProgramAnswer {
-    /// What to do with the call.
+    /// The decision about the call.
     decision: ProgramDecision,
     /// Why, for the person or the model. An allowed call needs no reason.
     reason: Option<String>,

@@ -5,7 +5,7 @@ use haft_journal::SettledBy;
 
 use super::*;
 
-fn row(epoch: u64, change: u64, started_at_ms: u64) -> CallRow {
+fn row(fencing_token: u64, change: u64, started_at_ms: u64) -> CallRow {
     CallRow {
         change,
         scope: AttemptAddress {
@@ -25,7 +25,7 @@ fn row(epoch: u64, change: u64, started_at_ms: u64) -> CallRow {
         driver_call_id: None,
         input: "{}".into(),
         accesses: "[]".into(),
-        fencing_token: epoch,
+        fencing_token,
         details: None,
         envelope: None,
         verdict: None,
