@@ -39,12 +39,13 @@ const PREFIXES: &[&str] = &["LC_", "XDG_"];
 const SECRET_PARTS: &[&str] = &["AUTH", "CREDENTIAL", "KEY", "PASS", "SECRET", "TOKEN"];
 
 /// Returns the variables that commands get, of those of a front end.
-pub fn allowed(
+pub(crate) fn allowed(
     variables: impl IntoIterator<Item = (OsString, OsString)>,
 ) -> Vec<(OsString, OsString)> {
     variables.into_iter().filter(|(name, _)| name.to_str().is_some_and(is_allowed)).collect()
 }
 
+/// Returns whether commands get a variable of this name.
 fn is_allowed(name: &str) -> bool {
     let begins_well = PREFIXES.iter().any(|prefix| name.starts_with(prefix));
     let looks_secret = SECRET_PARTS.iter().any(|part| name.to_ascii_uppercase().contains(part));

@@ -11,7 +11,7 @@ use crate::app_error::AppError;
 const JOURNAL_SUFFIXES: &[&str] = &["", "-journal", "-shm", "-wal"];
 
 /// Returns the places that are hidden: the state directory, and the journal wherever it is if it is a file.
-pub fn hidden_paths(state: &Path, journal: Option<&Path>) -> Vec<PathBuf> {
+pub(crate) fn hidden_paths(state: &Path, journal: Option<&Path>) -> Vec<PathBuf> {
     let state = canonical(state);
     let mut places = Vec::new();
     if let Some(journal) = journal.map(canonical).filter(|journal| !journal.starts_with(&state)) {
@@ -31,7 +31,7 @@ pub fn hidden_paths(state: &Path, journal: Option<&Path>) -> Vec<PathBuf> {
 /// # Errors
 ///
 /// Fails if the manifest cannot be protected: a command that changed it would change the settings of the next start.
-pub fn protect_manifest(
+pub(crate) fn protect_manifest(
     protected: ProtectedPaths,
     manifest: &Path,
     roots: &[PathBuf],

@@ -23,7 +23,7 @@ type NoticeListener = dyn Fn(&Notice) + Send + Sync;
 /// ```
 /// use haft_app::host::AppHost;
 ///
-/// # fn main() -> Result<(), haft_app::app_error::AppError> {
+/// # fn main() -> Result<(), haft_app::AppError> {
 /// let state = std::env::temp_dir().join("haft-state");
 /// let host = AppHost::isolated(&state)?.on_notice(|notice| eprintln!("{}", notice.message));
 /// assert_eq!(host.home(), None);
@@ -33,12 +33,19 @@ type NoticeListener = dyn Fn(&Notice) + Send + Sync;
 /// ```
 #[derive(Clone)]
 pub struct AppHost {
+    /// The environment variables.
     variables: Arc<BTreeMap<OsString, OsString>>,
+    /// The home directory of the user, as the environment names it.
     home: Option<PathBuf>,
+    /// The directory where relative paths start, or why it is not known.
     working_directory: Result<PathBuf, String>,
+    /// The program that starts confined processes, or why it is not known.
     program: Result<PathBuf, String>,
+    /// The directory in which haft stores the state of the user.
     state: StateDirectory,
+    /// Tells the time.
     clock: Arc<dyn Clock>,
+    /// Receives the notices.
     listener: Arc<NoticeListener>,
 }
 
@@ -156,6 +163,7 @@ impl AppHost {
         self.directory_of_user("XDG_DATA_HOME", ".local/share", self.home())
     }
 
+    /// Returns a directory that a variable names, or its usual place in the home directory.
     fn directory_of_user(
         &self,
         variable: &str,
@@ -236,6 +244,7 @@ impl AppHost {
         self.notify(NoticeLevel::Aside, message.into(), Some(next));
     }
 
+    /// Passes a notice to the listener.
     fn notify(&self, level: NoticeLevel, message: String, next: Option<NextStep>) {
         (self.listener)(&Notice { level, message, next });
     }
@@ -248,6 +257,7 @@ impl fmt::Debug for AppHost {
     }
 }
 
+/// Writes a notice to the log.
 fn trace_notice(notice: &Notice) {
     match notice.level {
         NoticeLevel::Warning => tracing::warn!("{}", notice.message),

@@ -1,41 +1,63 @@
 //! The crate finds and reads `haft.toml`, decides which of its settings hold, and puts tools, journal, rules and sandbox
 //! together. It prints nothing and names no option of a command: what a person should know is a [`host::Notice`], and what
-//! helps is a [`app_error::NextStep`] that a front end words. Environment, clock and working directory come from a
+//! helps is a [`NextStep`] that a front end words. Environment, clock and working directory come from a
 //! [`host::AppHost`].
 //!
 #![doc = include_str!("../docs/example.md")]
 
-pub mod agents;
+mod agents;
 mod app;
-pub mod app_error;
-pub mod calendar;
-pub mod compose;
-pub mod environment;
-pub mod haft_files;
+mod app_error;
+mod environment;
+mod haft_files;
+mod journal_location;
+mod model_choice;
+mod network_guard;
+mod overrides;
+mod password;
+mod preset;
+mod privileged_keys;
+mod project_rules;
+#[cfg(feature = "providers")]
+mod providers;
+mod state;
+mod trust;
+
+// An application in a workspace, and the errors of everything here.
+pub use app::{App, AppRun};
+pub use app_error::{AppError, AppErrorKind, NextStep, ServerInstall};
+
+// The process that haft runs in: its environment, its files and its identity.
 pub mod host;
 pub mod host_paths;
-pub mod id;
-pub mod journal_location;
-pub mod manifest;
-pub mod mcp_servers;
-pub mod model_choice;
-pub mod network_guard;
-pub mod overrides;
 pub mod owner;
-pub mod password;
+pub mod state_file;
+pub use state::StateDirectory;
+
+// The settings: as they are written, which of them the user trusts, and which hold.
+pub mod manifest;
 pub mod permission_names;
-pub mod preset;
-pub mod privileged_keys;
-pub mod project_rules;
-#[cfg(feature = "providers")]
-pub mod providers;
-pub mod python;
-pub mod quote;
 pub mod settings;
+pub use journal_location::JournalLocation;
+pub use model_choice::{ModelChoice, no_model};
+pub use network_guard::NetworkGuardName;
+pub use overrides::SettingOverrides;
+pub use preset::Preset;
+pub use privileged_keys::{SplitManifest, split_privileged};
+pub use project_rules::ProjectRuleFile;
+pub use trust::TrustStore;
+
+// The runtime of these settings, and its tools.
+pub mod compose;
+pub mod mcp_servers;
+pub mod python;
 pub mod sidecars;
 pub mod skills;
-pub mod state;
-pub mod state_file;
-pub mod trust;
+#[cfg(feature = "providers")]
+pub use providers::named_models;
 
-pub use app::{App, AppRun};
+// Text and ids that front ends share.
+pub mod calendar;
+pub mod id;
+pub mod quote;
+pub use password::without_passwords;

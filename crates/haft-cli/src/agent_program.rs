@@ -21,7 +21,8 @@ use haft::{Asker, HeadlessAsker};
 
 use self::view::{SessionEvent, SessionScreen};
 use crate::asking::{ScreenAsker, TerminalAsker};
-use haft_app::project_rules::ProjectRuleFile;
+use crate::views::session::SessionScreen;
+use haft_app::ProjectRuleFile;
 
 /// Asks the person at the terminal while the session's view is on it.
 type AgentAsker = ScreenAsker<SessionEvent>;

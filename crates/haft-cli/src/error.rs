@@ -12,9 +12,9 @@ use haft_plan::PlanProblem;
 use serde::Serialize;
 
 use crate::next_step;
-use haft_app::app_error::{AppError, AppErrorKind};
 use haft_app::calendar::rfc3339;
 use haft_app::quote;
+use haft_app::{AppError, AppErrorKind};
 
 /// The exit statuses of haft. There are no others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

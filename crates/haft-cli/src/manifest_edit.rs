@@ -11,10 +11,10 @@ use crate::arguments::setting_args::SettingArgs;
 use crate::asking::ask_confirmation;
 use crate::error::CommandError;
 use crate::views::output;
+use haft_app::TrustStore;
 use haft_app::host::AppHost;
 use haft_app::manifest::{FILE_NAME, Manifest, ManifestFile};
 use haft_app::settings;
-use haft_app::trust::TrustStore;
 
 /// A manifest that a command changes, and its trust before the change.
 pub(crate) struct ManifestEdit {

@@ -6,7 +6,7 @@ use clap::{ArgMatches, Args, Command, FromArgMatches};
 
 use crate::error::CommandError;
 use haft_app::manifest::ModelSection;
-use haft_app::model_choice::{ModelChoice, no_model};
+use haft_app::{ModelChoice, no_model};
 
 /// Which model is asked.
 #[derive(Args, Clone, Debug)]

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use haft_app::app_error::{NextStep, ServerInstall};
 use haft_app::quote;
+use haft_app::{NextStep, ServerInstall};
 
 /// Returns the commands that install the program of a server, and start it in place of the server's command.
 pub(crate) fn install_commands(install: &ServerInstall) -> String {

@@ -4,8 +4,8 @@
 use std::ffi::{OsStr, OsString};
 
 use crate::arguments::setting_args::SettingArgs;
-use haft_app::password::without_passwords;
 use haft_app::quote;
+use haft_app::without_passwords;
 
 /// Commands that look into the journal.
 const JOURNAL_COMMANDS: [&str; 6] = [

@@ -9,10 +9,8 @@ use clap::builder::{BoolishValueParser, TypedValueParser};
 use haft_contract::limits::{OUTPUT_BYTES_MAX, TIMEOUT_MS_MAX};
 use haft_tools::Profile;
 
-use crate::arguments::named_values::named_values;
-use haft_app::network_guard::NetworkGuardName;
-use haft_app::overrides::SettingOverrides;
-use haft_app::preset::Preset;
+use crate::views::output::Color;
+use haft_app::{NetworkGuardName, Preset, SettingOverrides};
 
 /// Where calls come from and how far they may go. A flag comes before the environment, and that before the manifest.
 #[derive(Args, Clone, Debug)]

@@ -11,7 +11,7 @@ use super::question_terminal::{
     ANSWER_TRIES_MAX, QuestionScreen, ask_on_terminal, escape_text, indent_untrusted_within,
 };
 use super::tool_questions;
-use haft_app::project_rules::ProjectRuleFile;
+use haft_app::ProjectRuleFile;
 
 /// Asks the person at the terminal, on standard error.
 pub(crate) struct TerminalAsker {

@@ -10,7 +10,7 @@ use crate::asking::indent_untrusted;
 use crate::error::CommandError;
 use crate::settlement::record_verdict;
 use crate::views::output;
-use haft_app::journal_location::JournalLocation;
+use haft_app::JournalLocation;
 
 /// The possible verdicts about a call, in the words of the question.
 const VERDICT_OPTIONS: &[&str] = &["happened", "not happened", "repeat it", "leave it"];

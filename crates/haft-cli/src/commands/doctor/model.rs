@@ -3,9 +3,9 @@
 
 use serde::Serialize;
 
+use haft_app::ModelChoice;
 use haft_app::host::AppHost;
 use haft_app::manifest::ModelSection;
-use haft_app::model_choice::ModelChoice;
 
 /// The model that is configured.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]

@@ -2,7 +2,7 @@
 
 use crate::error::{CommandResult, CommandStatus};
 use crate::views::output;
-use haft_app::preset::Preset;
+use haft_app::Preset;
 
 /// Runs the command.
 pub(super) fn run(preset: Preset) -> CommandResult {

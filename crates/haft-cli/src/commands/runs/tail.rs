@@ -16,8 +16,9 @@ use crate::arguments::latest::unknown_run_error;
 use crate::error::{CommandError, CommandResult, CommandStatus};
 use crate::signals;
 use crate::views::output;
+use haft_app::JournalLocation;
 use haft_app::calendar::rfc3339;
-use haft_app::journal_location::JournalLocation;
+use haft_app::host::AppHost;
 
 /// Calls that a tail begins with.
 pub(crate) const TAIL_CALLS: u32 = 10;
