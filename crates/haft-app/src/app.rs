@@ -20,15 +20,21 @@ const FRONT_END: &str = "app";
 
 /// An application of haft in a workspace. Its settings are those of the workspace's `haft.toml`, as far as they hold.
 pub struct App {
+    /// The environment and the clock of the application.
     host: AppHost,
+    /// The settings that hold in the workspace.
     settings: EffectiveSettings,
+    /// The tools of the program, in addition to those of the settings.
     tools: Vec<Tool>,
+    /// The journal of the program. Without one, calls are recorded where the settings say.
     journal: Option<Arc<dyn Journal>>,
 }
 
 /// A run of an application, to which calls belong.
 pub struct AppRun {
+    /// The run in which calls are made.
     run: Run,
+    /// The runtime of the run. It ends when the application closes the run.
     runtime: Runtime,
 }
 

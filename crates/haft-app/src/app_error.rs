@@ -110,6 +110,7 @@ impl AppError {
         self
     }
 
+    /// Returns an error of this kind, without a next step.
     fn new(kind: AppErrorKind, message: impl fmt::Display) -> Self {
         Self { kind, message: message.to_string(), next: None }
     }

@@ -107,6 +107,7 @@ pub async fn plan_runtime(
     Ok(runtime)
 }
 
+/// Returns the parts of a runtime that records calls and snapshots. It also removes old outputs of sessions.
 async fn recording_parts(
     tools: &AvailableTools,
     settings: &EffectiveSettings,
@@ -141,6 +142,7 @@ pub fn unrecorded_plan_runtime(
     Ok(Runtime::new(runtime_parts(Arc::new(MemoryJournal::new()), tools, settings, host)?)?)
 }
 
+/// Returns the parts of a runtime without snapshots. Fails if a rule names a tool or a capability that does not exist.
 fn runtime_parts(
     journal: Arc<dyn Journal>,
     tools: &AvailableTools,
@@ -177,13 +179,17 @@ fn runtime_parts(
 
 /// The parts from which a confined process is started.
 struct ProcessParts {
+    /// The directories that calls may reach.
     roots: WorkspaceRoots,
+    /// Starts the processes.
     launcher: Launcher,
+    /// Confines the processes.
     sandbox: Sandbox,
     /// The variables that a process gets.
     environment: Vec<(OsString, OsString)>,
 }
 
+/// Puts together what starts confined processes. Fails if a root cannot be opened or a protected path is not valid.
 fn process_parts(settings: &EffectiveSettings, host: &AppHost) -> Result<ProcessParts, AppError> {
     let roots = roots(settings)?;
     let launcher = Launcher::new(host.program()?).with_quarantine(host.state().quarantine());
@@ -359,6 +365,7 @@ fn open_agent_connection(
     })?)
 }
 
+/// Returns the options of a connection with the rules of the user's flags.
 fn connection_options(
     runtime: &Runtime,
     settings: &EffectiveSettings,

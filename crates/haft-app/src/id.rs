@@ -36,6 +36,7 @@ pub fn random_bytes<const COUNT: usize>() -> Result<[u8; COUNT], AppError> {
     Ok(random)
 }
 
+/// Returns an id of a prefix, a time and random digits. Later ids sort behind earlier ones.
 fn spell(prefix: &str, now_ms: u64, random: [u8; RANDOM_BYTES]) -> String {
     let time = u128::from(now_ms & 0xffff_ffff_ffff);
     let number = random.iter().fold(time, |number, byte| (number << 8) | u128::from(*byte));

@@ -1,5 +1,5 @@
-//! Which journal calls are recorded in, and opening it: an SQLite file, or a PostgreSQL database by URL. What is in it is
-//! the journal crate's affair. The URL may hold a password, so this is the only place that keeps it.
+//! Selects and opens the journal in which calls are recorded: an SQLite file, or a PostgreSQL database by URL. The
+//! journal crate defines its content. The URL may hold a password, so no other module keeps it.
 
 mod server;
 
@@ -22,13 +22,18 @@ const SCHEMES: &[&str] = &["postgres://", "postgresql://"];
 /// Where a journal is. Shown without the password.
 #[derive(Clone, PartialEq, Eq)]
 pub struct JournalLocation {
+    /// The file or the server.
     store: JournalStore,
+    /// Whether neither the user nor a manifest named the journal.
     is_default: bool,
 }
 
+/// The place in which a journal stores its rows.
 #[derive(Clone, PartialEq, Eq)]
 enum JournalStore {
+    /// A file at this path.
     File(PathBuf),
+    /// A PostgreSQL server at this URL, which may hold a password.
     Server(String),
 }
 
@@ -126,7 +131,7 @@ impl JournalLocation {
         Ok(Some(Arc::new(opened)))
     }
 
-    /// Adds what helps. Another journal helps only whoever has none yet: it would know nothing of what was done.
+    /// Adds the step that helps. Another journal helps only a user who has none yet, because it lacks the earlier calls.
     fn explained(&self, err: JournalError) -> AppError {
         let next = match (&err, &self.store) {
             (_, JournalStore::Server(_)) => None,

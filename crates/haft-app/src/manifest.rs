@@ -1,5 +1,6 @@
-//! `haft.toml`, the manifest: found upwards from the working directory, read once, checked whole. What of it holds is
-//! decided elsewhere: flags come before it, and a manifest that nobody trusted may only narrow.
+//! Finds, reads and checks `haft.toml`, the manifest. haft searches upwards from the working directory, reads the file
+//! once and checks all of it. Other modules decide which values hold: flags come first, and an untrusted manifest can
+//! only restrict.
 
 mod agent;
 mod commands;
@@ -72,44 +73,73 @@ pub const MANIFEST_PROBLEMS_MAX: usize = 20;
 /// widen what an agent may do. [`crate::settings::resolve`] returns the values that hold.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Manifest {
+    /// Where relative paths of calls start.
     pub root: Option<PathBuf>,
+    /// Further directories that calls may reach.
     pub roots: Vec<PathBuf>,
+    /// The shapes of the tools.
     pub profile: Option<Profile>,
+    /// The rules that hold where no other rule does.
     pub preset: Option<Preset>,
+    /// The tools to offer. Without the key, all tools of the profile are offered.
     pub tools: Option<Vec<ToolId>>,
+    /// The accesses of the agent in addition to those of its tools.
     pub requires: RequirementSet,
+    /// The bounds of every call.
     pub limits: ManifestLimits,
+    /// Where calls are recorded, and for how long.
     pub durability: DurabilitySection,
+    /// The task and attempt of calls that name none.
     pub scope: ScopeSection,
+    /// The model to ask.
     pub model: ModelSection,
+    /// How many nodes of a plan are executed at the same time.
     pub plan: PlanSection,
+    /// The agent of new sessions, and the bounds of sessions.
     pub agent: AgentSection,
+    /// Whether commands use the network of the host.
     pub allow_network: Option<bool>,
+    /// Which commands are refused while commands have no network.
     pub network_guard: Option<NetworkGuardName>,
+    /// How commands are confined.
     pub sandbox: SandboxSection,
+    /// Further directories of skills.
     pub skills: SkillsSection,
+    /// The amount that haft records of workspaces around effects.
     pub snapshots: SnapshotsSection,
+    /// Directories of Python tools.
     pub python: Vec<PythonEntry>,
+    /// Language servers by name, in addition to the built-in ones or in place of them.
     pub lsp: BTreeMap<String, LanguageEntry>,
+    /// MCP servers by name.
     pub mcp: BTreeMap<String, ServerEntry>,
+    /// Commands that are declared as tools.
     pub commands: Vec<CommandEntry>,
+    /// Programs that see every call before it executes.
     pub watchdogs: Vec<WatchdogEntry>,
+    /// The providers that `web_search` asks.
     pub web_search: WebSearchSection,
+    /// Whether the built-in watchdog sees every call.
     pub reference_watchdog: Option<bool>,
+    /// Permission rules, in the order in which they are written.
     pub permissions: Vec<Rule>,
 }
 
 /// The bounds that a manifest sets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct ManifestLimits {
+    /// The largest output that is not cut, in bytes.
     pub output_bytes: Option<usize>,
+    /// The time limit of a call that names none, in milliseconds.
     pub timeout_ms: Option<u64>,
 }
 
 /// A manifest as it lies on disk. It is read once, so that what is judged, hashed and used is the same content.
 #[derive(Clone, Debug)]
 pub struct ManifestFile {
+    /// The absolute path of the file.
     path: PathBuf,
+    /// The content of the file.
     text: String,
 }
 

@@ -1,6 +1,6 @@
-//! The MCP servers of the settings: each with what it is granted, what of its own it reads, and what it is told of haft's own
-//! environment. What cannot be used leaves that server's tools out and is said in a line; nothing here knows what a server
-//! says.
+//! The MCP servers of the settings, each with its grants, the files that it consists of, and the variables that it gets
+//! from the environment of haft. If a server cannot be used, its tools are left out and a notice says why. This module does not know the
+//! messages of a server.
 
 mod grants;
 mod remote;
@@ -49,8 +49,11 @@ pub struct McpSettings {
 /// The servers, and what starts them.
 #[derive(Clone)]
 pub struct McpBridge {
+    /// The servers that the settings name.
     servers: McpServers,
+    /// The processes of local servers, with their grants.
     extensions: ServerProcesses,
+    /// The environment of the servers.
     host: AppHost,
 }
 
@@ -266,6 +269,7 @@ fn spec(
     }
 }
 
+/// Returns the grant of a local server and the request that starts it. Fails if a requirement or a variable is missing.
 fn start_request(
     name: &str,
     entry: &ServerEntry,

@@ -41,8 +41,8 @@ impl ModelChoice {
         given(self.model.as_ref()).is_some() || section.name.is_some()
     }
 
-    /// What a manifest says of a place and a key belongs to the model that it names: of a model of another provider, or of
-    /// another server, it says nothing.
+    /// The URL and the key of a manifest belong to the model that it names. They do not apply to a model of another provider
+    /// or server.
     pub fn settings(&self, section: &ModelSection) -> Result<haft_model::ModelSettings, AppError> {
         let of_manifest = section.settings();
         let model = given(self.model.as_ref())

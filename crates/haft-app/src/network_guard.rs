@@ -1,5 +1,5 @@
-//! The strengths of the network guard as they are written in flags and manifests. What each refuses is the policy
-//! crate's affair.
+//! The strengths of the network guard as flags and manifests spell them. The policy crate decides which commands each
+//! of them refuses.
 
 use haft_policy::NetworkGuard;
 use serde::Deserialize;

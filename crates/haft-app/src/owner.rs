@@ -33,7 +33,9 @@ const NO_MACHINE: &str = "-";
 /// Identifies a process among all that ever ran.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct ProcessIdentity {
+    /// The machine and the namespace of the process.
     system: MachineIdentity,
+    /// The number of the process.
     pid: u32,
     /// In ticks since the machine started.
     started_ticks: u64,
@@ -44,8 +46,11 @@ struct ProcessIdentity {
 struct MachineIdentity {
     /// Copies of a machine share it, and so do hosts that were never given a name of their own share that.
     machine: String,
+    /// The host name.
     host: String,
+    /// The id of the machine's current start.
     boot: String,
+    /// The namespace in which the process has its number.
     namespace: String,
 }
 
@@ -153,6 +158,7 @@ fn observe_process(processes: &Path, pid: u32) -> ProcessLiveness {
     }
 }
 
+/// Parses the line of the kernel about a process.
 fn read_stat(stat: &str) -> ProcessLiveness {
     // The second field is a name in parentheses, which may hold anything.
     let Some((_, rest)) = stat.rsplit_once(')') else { return ProcessLiveness::Unknown };

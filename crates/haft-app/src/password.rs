@@ -32,7 +32,7 @@ pub fn without_passwords(text: &str) -> String {
 }
 
 /// Returns a line of a manifest without the values that may be secrets, going by the names that they are given to.
-pub fn without_secrets(line: &str) -> String {
+pub(crate) fn without_secrets(line: &str) -> String {
     let mut shown = String::new();
     let mut rest = line;
     while let Some(start) = rest.find(['"', '\'']) {
@@ -53,6 +53,7 @@ pub fn without_secrets(line: &str) -> String {
     shown + rest
 }
 
+/// Returns whether a character ends a URL in a text.
 fn is_end(character: char) -> bool {
     character.is_whitespace() || "\"'".contains(character)
 }

@@ -89,6 +89,7 @@ pub fn is_capability(name: &str) -> bool {
     CAPABILITIES.contains(&name)
 }
 
+/// Returns the ids of all tools that haft brings along.
 fn own_tools() -> Vec<String> {
     let tools = haft_tools::tools(Profile::Contract, &haft_tools::ToolOptions::default());
     let contracts = tools.iter().filter_map(|tool| tool.valid_contract().ok());

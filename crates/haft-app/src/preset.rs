@@ -19,8 +19,10 @@ pub enum Preset {
     Full,
 }
 
+/// The file of a preset.
 #[derive(Deserialize)]
 struct PresetManifest {
+    /// The rules, in the order in which they are written.
     permissions: Vec<Rule>,
 }
 

@@ -33,11 +33,15 @@ pub fn split_privileged(
     })
 }
 
+/// A table without the values that widen what an agent may do.
 struct SplitTable {
+    /// The values that hold without trust.
     kept: Table,
+    /// The other values, in words for the user.
     withheld: Vec<String>,
 }
 
+/// Splits a table by the declared settings. A value without a declaration is in neither part.
 fn split_table(
     table: &Table,
     manifest: &Manifest,
@@ -75,6 +79,7 @@ fn split_table(
     split
 }
 
+/// Returns the value at a path of keys with dots between them.
 fn find<'t>(table: &'t Table, path: &str) -> Option<&'t Value> {
     match path.split_once('.') {
         Some((first, rest)) => find(table.get(first)?.as_table()?, rest),

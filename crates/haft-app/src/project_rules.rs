@@ -20,26 +20,31 @@ use crate::state_file;
 /// Rules that are kept for a project.
 ///
 /// Limit (calls): no rule is added.
-pub const PROJECT_RULES_MAX: usize = 1_000;
+pub(crate) const PROJECT_RULES_MAX: usize = 1_000;
 /// Largest file of rules, in bytes.
-pub const PROJECT_BYTES_MAX: u64 = 1024 * 1024;
+pub(crate) const PROJECT_BYTES_MAX: u64 = 1024 * 1024;
 
+/// The comment at the top of each file.
 const HEADING: &str = "\
-# What was decided for the project below, when somebody was asked and answered «always for this
-# project». haft lists these rules and takes one out on request; editing is fine, too.
+# Permission rules for the project below. haft added each of them when a person answered «always for
+# this project». haft lists these rules and removes one on request; you can also edit the file.
 ";
 
 /// The rules of one project, on disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProjectRuleFile {
+    /// The canonical root of the project.
     root: PathBuf,
+    /// The file with the rules.
     path: PathBuf,
 }
 
 /// The file as it is written.
 #[derive(Serialize)]
 struct ProjectFileText<'a> {
+    /// The root, for people who read the file.
     root: &'a str,
+    /// The rules, in the order in which they were added.
     permissions: &'a [Rule],
 }
 
@@ -129,8 +134,8 @@ impl ProjectRuleFile {
         Ok(changed)
     }
 
-    /// The lock is a file of its own, because the rules' is replaced. It goes when the descriptor is closed, also by a
-    /// crash.
+    /// Locks a separate file, because the file of the rules is replaced. The lock ends when the descriptor is closed, also
+    /// by a crash.
     fn lock(&self) -> io::Result<File> {
         let directory = self.path.parent().unwrap_or(&self.path);
         DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
@@ -141,6 +146,7 @@ impl ProjectRuleFile {
         Ok(lock)
     }
 
+    /// Replaces the file with these rules.
     fn write(&self, rules: &[Rule]) -> io::Result<()> {
         let root = self.root.to_string_lossy();
         let text = toml::to_string(&ProjectFileText { root: &root, permissions: rules });
@@ -148,6 +154,7 @@ impl ProjectRuleFile {
         state_file::write(&self.path, text.as_bytes())
     }
 
+    /// Returns the content of the file, or `None` if there is no file.
     fn text(&self) -> io::Result<Option<String>> {
         use io::ErrorKind::{NotADirectory, NotFound};
         let file = match File::open(&self.path) {
@@ -165,6 +172,7 @@ impl ProjectRuleFile {
         Ok(Some(text))
     }
 
+    /// Returns the error of a file that cannot be read.
     fn unusable(&self, err: &io::Error) -> AppError {
         AppError::configuration(format!(
             "project rules {} cannot be used: {err}",

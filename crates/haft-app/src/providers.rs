@@ -38,9 +38,13 @@ pub fn named_models(
     Arc::new(NamedModels { choice, section: settings.model.clone(), host: host.clone() })
 }
 
+/// Finds models by the names of the settings.
 struct NamedModels {
+    /// The model that the user chose for this process.
     choice: ModelChoice,
+    /// The models of the manifest.
     section: ModelSection,
+    /// Gives the keys of providers.
     host: AppHost,
 }
 

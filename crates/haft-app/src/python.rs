@@ -1,5 +1,5 @@
-//! The Python tools of the configured directories: found, read and judged whenever tools are put together. What is wrong
-//! with one file leaves that file out and is said in a line; nothing here runs a tool.
+//! The Python tools of the configured directories: found, read and judged whenever tools are put together. If a file has
+//! a problem, it is left out and a notice says why. This module runs no tool.
 
 pub mod directories;
 mod protection;
@@ -182,8 +182,8 @@ pub fn directory(
     })
 }
 
-/// Returns the interpreter that reads METADATA: that of the directory, or where it lies in a root the one on PATH. Whoever
-/// could replace the reader would say what tools may do.
+/// Returns the interpreter that reads METADATA: that of the directory, or the one on PATH if that lies in a root. A process
+/// that could replace the reader would decide what tools may do.
 fn reader(
     interpreter: &Path,
     search_path: &OsStr,
@@ -203,7 +203,7 @@ fn reader(
     })
 }
 
-/// Returns whether neither an interpreter nor what it reads of its own lies in a root or is reached through one.
+/// Returns whether neither an interpreter nor a file that belongs to it lies in a root or is reached through one.
 fn is_out_of_reach(program: &Path, roots: &[PathBuf]) -> bool {
     let places = haft_python::interpreter_paths(program);
     let is_inside =
@@ -211,6 +211,7 @@ fn is_out_of_reach(program: &Path, roots: &[PathBuf]) -> bool {
     canonical_outside_roots(program, roots).is_ok() && !places.iter().any(is_inside)
 }
 
+/// Returns how the processes of a directory's tools live.
 fn options(entry: &PythonEntry) -> WorkerOptions {
     let defaults = WorkerOptions::default();
     WorkerOptions {

@@ -1,5 +1,5 @@
-//! The settings of one process: flags and environment before the manifest, the manifest before the defaults, and of a
-//! manifest that nobody trusted only what narrows.
+//! Computes the settings of one process. Flags and environment come before the manifest, and the manifest before the
+//! defaults. Of an untrusted manifest, only values that do not widen hold.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -146,8 +146,11 @@ pub struct DeclaredCommands {
 /// A manifest as far as it holds.
 #[derive(Default)]
 struct EffectiveManifest {
+    /// The values that hold.
     manifest: Manifest,
+    /// The manifest on disk, if there is one.
     file: Option<ManifestFile>,
+    /// Whether the user trusted all of the manifest. An absent manifest counts as trusted.
     is_trusted: bool,
     /// Whether it names directories of Python tools that do not hold.
     has_untrusted_python: bool,
@@ -155,10 +158,12 @@ struct EffectiveManifest {
     has_untrusted_commands: bool,
     /// Whether it names MCP servers that do not hold.
     has_untrusted_servers: bool,
+    /// The message about the values that do not hold.
     untrusted_settings: Option<UntrustedSettings>,
 }
 
 impl EffectiveManifest {
+    /// Returns a manifest all of whose values hold.
     fn trusted(manifest: Manifest, file: Option<ManifestFile>) -> Self {
         Self { manifest, file, is_trusted: true, ..Self::default() }
     }
@@ -259,10 +264,12 @@ pub fn resolve_with(
     })
 }
 
+/// Returns the paths relative to a directory.
 fn join_all(directory: &Path, paths: &[PathBuf]) -> Vec<PathBuf> {
     paths.iter().map(|path| directory.join(path)).collect()
 }
 
+/// Returns where relative paths of calls start: the directory of a flag, of the manifest, or of the process.
 fn root(
     overrides: &SettingOverrides,
     manifest: &Manifest,
@@ -311,6 +318,7 @@ pub fn resolve_durability(
     durability(overrides, manifest.durability, directory, host)
 }
 
+/// Returns where calls are recorded. Fails if the named journal is not valid.
 fn durability(
     overrides: &SettingOverrides,
     section: DurabilitySection,
@@ -334,6 +342,7 @@ fn durability(
     })
 }
 
+/// Returns how commands are confined. It warns of settings that confine them less than the defaults.
 fn sandbox(
     overrides: &SettingOverrides,
     section: SandboxSection,
@@ -393,10 +402,12 @@ pub fn find_manifest(
     }
 }
 
+/// Returns the manifest that the user named. An empty name counts as none.
 fn named_manifest(overrides: &SettingOverrides) -> Option<&Path> {
     overrides.config.as_deref().filter(|path| !path.as_os_str().is_empty())
 }
 
+/// Reads the manifest, and removes the values that do not hold because the user did not trust it.
 fn layer(
     overrides: &SettingOverrides,
     host: &AppHost,
@@ -458,6 +469,7 @@ fn without_asks_for_denied(rules: Vec<Rule>, preset: Preset, host: &AppHost) -> 
     kept
 }
 
+/// Returns the bounds of calls: those of the user, of the manifest, or the defaults.
 fn limits(
     overrides: &SettingOverrides,
     output_bytes: Option<usize>,

@@ -1,6 +1,6 @@
-//! The outputs that were cut and kept beyond their sessions, so that a run can be recalled with them: a directory for each
-//! session. What nobody comes for goes after a while, and with its run. A session that lives holds a lock on its
-//! directory, which goes with its process however that ends; nothing of it is removed.
+//! Removes old outputs that were cut and stored beyond their sessions, so that a run can be recalled with them. Each
+//! session has one directory. Its outputs are removed after some days, or with their run. A live session locks its
+//! directory, and the lock ends with the process. Nothing in a locked directory is removed.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -20,6 +20,7 @@ pub const SIDECARS_KEPT_DAYS: u64 = 30;
 /// Old sessions that one start removes.
 pub const SESSIONS_SWEPT_MAX: usize = 16;
 
+/// The seconds of a day.
 const DAY_S: u64 = 24 * 60 * 60;
 
 /// Removes the outputs of sessions that were quiet for longer than they are kept. Failing costs only space, so it is not
@@ -39,7 +40,16 @@ pub fn remove_old_sidecars(sessions: &Path, now: SystemTime, kept_days: Option<u
         if removed == SESSIONS_SWEPT_MAX {
             return;
         }
-        if remove_session(&directory).is_ok() {
+        let is_removed = match directory.symlink_metadata() {
+            // The lock of a session that lives keeps its directory.
+            Ok(found) if found.is_dir() => {
+                lock(&directory).and_then(|_lock| std::fs::remove_dir_all(&directory))
+            }
+            // A link is removed itself, and where it leads is left alone.
+            Ok(_) => std::fs::remove_file(&directory),
+            Err(err) => Err(err),
+        };
+        if is_removed.is_ok() {
             removed += 1;
         }
     }
@@ -87,16 +97,6 @@ fn is_sidecar_path(path: &Path, sessions: &Path) -> bool {
     let is_plain = path.components().all(|part| !matches!(part, std::path::Component::ParentDir));
     let is_session = directory.symlink_metadata().is_ok_and(|found| found.is_dir());
     is_plain && is_session && directory.parent() == Some(sessions)
-}
-
-/// Removes the directory of a session unless the session lives. A link in its place is removed itself, and where it leads
-/// is left alone.
-fn remove_session(directory: &Path) -> io::Result<()> {
-    if !directory.symlink_metadata()?.is_dir() {
-        return std::fs::remove_file(directory);
-    }
-    let _lock = lock(directory)?;
-    std::fs::remove_dir_all(directory)
 }
 
 /// Takes the lock that a living session holds.

@@ -1,5 +1,5 @@
-//! Where the skills of this machine are: the user's directories, what this program brings along, and what the settings
-//! name. What a skill is, and which of two counts, is the library's business.
+//! Names the places of skills: the user's directories, this program, and the directories of the settings. The library
+//! reads skills, and decides which of two with one name counts.
 
 use std::path::{Path, PathBuf};
 
@@ -27,6 +27,7 @@ pub fn skill_paths(settings: &EffectiveSettings, host: &AppHost) -> SkillSearchP
     }
 }
 
+/// Returns the user's own directories of skills.
 fn user_directories(home: Option<&Path>, config: Option<PathBuf>) -> Vec<PathBuf> {
     let own = [".agents/skills", ".claude/skills"].map(|name| home.map(|home| home.join(name)));
     own.into_iter().flatten().chain(config.map(|config| config.join("haft/skills"))).collect()

@@ -10,6 +10,7 @@ use crate::app_error::{AppError, NextStep};
 /// Where haft keeps what outlives a process.
 #[derive(Clone, Debug)]
 pub struct StateDirectory {
+    /// The absolute path of the directory.
     directory: PathBuf,
 }
 
@@ -92,7 +93,7 @@ impl StateDirectory {
 }
 
 /// Returns the path of the state directory that an environment and a home directory name.
-pub fn state_path(
+pub(crate) fn state_path(
     variable: impl Fn(&str) -> Option<OsString>,
     home: Option<PathBuf>,
 ) -> Result<PathBuf, AppError> {
@@ -104,6 +105,7 @@ pub fn state_path(
     })
 }
 
+/// Returns the directory that the environment names, or its usual place in the home directory.
 fn directory(
     variable: impl Fn(&str) -> Option<OsString>,
     home: Option<PathBuf>,

@@ -1,5 +1,5 @@
-//! Keeping what the user decided, or what was found out: a small file in the state directory that nobody else reads, whole or
-//! not at all.
+//! Reads and writes small files in the state directory, such as decisions of the user and caches. Only the user can read
+//! them. A file is written completely or not at all.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};

@@ -1,5 +1,5 @@
-//! Which manifests the user trusts: those of exactly this content at exactly this place. Both count, because the same
-//! text means something else in another directory, and a stranger can copy a text that somebody once trusted.
+//! Records which manifests the user trusts, by their content and their path. Both count: the same text has another meaning
+//! in another directory, and a stranger can copy a trusted text.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,14 +13,17 @@ use crate::state_file;
 
 /// The record of what was trusted, a file for each manifest.
 pub struct TrustStore {
+    /// The directory with a file for each trusted manifest.
     directory: PathBuf,
 }
 
 /// The content of a record, for people. Its existence alone decides.
 #[derive(Serialize)]
 struct TrustRecord<'a> {
+    /// The path of the manifest.
     path: &'a Path,
     sha256: String,
+    /// When the user trusted it, in milliseconds since 1970.
     trusted_at_ms: u64,
 }
 
@@ -56,6 +59,7 @@ impl TrustStore {
         }
     }
 
+    /// Returns the file that exists if the manifest is trusted with its present content.
     fn record(&self, manifest: &ManifestFile) -> PathBuf {
         let path = manifest.path().as_os_str().as_encoded_bytes();
         // No path contains NUL, so that no two manifests share a record.
@@ -63,6 +67,7 @@ impl TrustStore {
         self.directory.join(format!("{}.json", sha256_hex(&identity)))
     }
 
+    /// Returns the error of a record that cannot be written.
     fn cannot_write(&self, err: &io::Error) -> AppError {
         let directory = self.directory.display();
         AppError::configuration(format!(

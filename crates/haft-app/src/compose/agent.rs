@@ -120,18 +120,24 @@ pub async fn silent_host(
 
 /// The parts of a host that ask and notify the front end.
 struct HostCallbacks {
+    /// The models by their names.
     models: Arc<dyn ModelLookup>,
+    /// Asks the person.
     asker: Arc<dyn Asker>,
+    /// Receives the events of all sessions.
     watcher: Arc<dyn AgentEventObserver>,
 }
 
 /// Whether haft gathers the prompt context of agents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SurroundingsLookup {
+    /// The prompt of an agent describes the workspace.
     Gather,
+    /// No agent is asked, so no prompt is needed.
     Skip,
 }
 
+/// Starts a runtime, recovers runs of dead processes, and opens the connection of the agents.
 async fn compose_agent(
     told: HostCallbacks,
     agents: AgentRegistry,

@@ -37,6 +37,7 @@ pub(super) fn options(
 
 /// Finds programs by their names on PATH, or by their absolute paths.
 struct LanguageServerFinder {
+    /// The value of PATH.
     search: OsString,
     /// The roots, canonical.
     roots: Vec<PathBuf>,
@@ -81,6 +82,7 @@ impl ServerProgramFinder for LanguageServerFinder {
 }
 
 impl LanguageServerFinder {
+    /// Returns the path of a program that exists. Fails if commands could replace it through a root.
     fn usable(&self, path: PathBuf) -> Result<PathBuf, ServerProgramError> {
         let real = canonical_outside_roots(&path, &self.roots).map_err(|astray| match astray {
             OutsideError::Missing => ServerProgramError::Missing,

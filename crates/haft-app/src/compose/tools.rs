@@ -17,7 +17,9 @@ use crate::settings::EffectiveSettings;
 /// The tools of one command.
 #[derive(Clone)]
 pub struct AvailableTools {
+    /// All tools that were found, including those that are not offered.
     all: Registry,
+    /// The tools that the settings offer.
     offered: Registry,
     /// The MCP servers, if there are any.
     bridge: Option<McpBridge>,

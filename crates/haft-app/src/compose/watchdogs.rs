@@ -62,12 +62,16 @@ fn directory(host: &AppHost) -> Result<PathBuf, AppError> {
 
 /// The directory that programs run in, and the roots that they must not lie in.
 struct WatchdogPaths<'a> {
+    /// The roots, as canonical paths.
     roots: &'a [PathBuf],
+    /// The directory that the programs run in.
     directory: PathBuf,
+    /// The variables that the programs get.
     environment: Vec<(OsString, OsString)>,
 }
 
 impl WatchdogPaths<'_> {
+    /// Finds the program of an entry. Fails if commands could change the program or one of its arguments.
     fn program(
         &self,
         entry: &WatchdogEntry,
@@ -128,6 +132,7 @@ impl WatchdogPaths<'_> {
     }
 }
 
+/// Returns whether the path is a file that some user may execute.
 fn is_executable(path: &Path) -> bool {
     let metadata = path.metadata();
     metadata.is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)

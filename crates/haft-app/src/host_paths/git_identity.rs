@@ -16,50 +16,40 @@ pub fn git_identity(
 ) -> Vec<(OsString, OsString)> {
     let config_home =
         directory_of(variable, "XDG_CONFIG_HOME").unwrap_or_else(|| home.join(".config"));
-    let mut found = GitIdentity::default();
+    let (mut name, mut email) = (None, None);
     // The second file comes before the first, as it does for git.
     for path in [config_home.join("git/config"), home.join(".gitconfig")] {
         let is_small_file = path
             .metadata()
             .is_ok_and(|found| found.is_file() && found.len() <= GIT_CONFIG_BYTES_MAX);
-        if is_small_file && let Ok(text) = std::fs::read_to_string(&path) {
-            found.take(&text);
+        if !is_small_file {
+            continue;
         }
-    }
-    let pairs = [
-        (found.name, ["GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME"]),
-        (found.email, ["GIT_AUTHOR_EMAIL", "GIT_COMMITTER_EMAIL"]),
-    ];
-    let named = pairs.into_iter().filter_map(|(value, names)| Some((value?, names)));
-    named.flat_map(|(value, names)| names.map(|name| (name.into(), value.clone().into()))).collect()
-}
-
-#[derive(Default)]
-struct GitIdentity {
-    name: Option<String>,
-    email: Option<String>,
-}
-
-impl GitIdentity {
-    /// Takes what the `[user]` sections of a configuration say. A value that needs more understanding than quotes around
-    /// it is left out: git then says that it does not know the user.
-    fn take(&mut self, text: &str) {
+        let Ok(text) = std::fs::read_to_string(&path) else { continue };
         let mut in_user = false;
         for line in text.lines().map(str::trim) {
             if line.starts_with('[') {
                 in_user = line.eq_ignore_ascii_case("[user]");
             }
             let Some((key, value)) = line.split_once('=').filter(|_| in_user) else { continue };
+            // Without a value here, git says that it does not know the user.
             let Some(value) = plain_value(value.trim()) else { continue };
             match key.trim().to_ascii_lowercase().as_str() {
-                "name" => self.name = Some(value),
-                "email" => self.email = Some(value),
+                "name" => name = Some(value),
+                "email" => email = Some(value),
                 _ => {}
             }
         }
     }
+    let pairs = [
+        (name, ["GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME"]),
+        (email, ["GIT_AUTHOR_EMAIL", "GIT_COMMITTER_EMAIL"]),
+    ];
+    let named = pairs.into_iter().filter_map(|(value, names)| Some((value?, names)));
+    named.flat_map(|(value, names)| names.map(|name| (name.into(), value.clone().into()))).collect()
 }
 
+/// Returns a value without the quotes around it. A value that needs more than that is left out.
 fn plain_value(text: &str) -> Option<String> {
     let bare = text.strip_prefix('"').and_then(|inner| inner.strip_suffix('"')).unwrap_or(text);
     let is_plain = !bare.is_empty() && !bare.contains(['"', '\\', '#', ';']);

@@ -18,8 +18,11 @@ pub enum OutsideError {
 
 /// One step of a path.
 enum PathStep {
+    /// The root directory.
     Root,
+    /// The directory above.
     Up,
+    /// An entry of the directory.
     Name(OsString),
 }
 

@@ -1,6 +1,6 @@
-//! What tells one PostgreSQL database from all others, whichever way its URL is written: parts that are left out, spelled
-//! in percent signs or given as parameters, and either scheme. Connecting, and refusing URLs that make no sense, is the
-//! journal's affair; here such a URL stands for itself, without what may be a password in it.
+//! Identifies a PostgreSQL database by its URL. Two spellings of one database are equal: parts can be left out, written
+//! with percent signs or given as parameters, and there are two schemes. The journal connects, and refuses URLs that it
+//! cannot use. Here such a URL stands for itself, without the text that may be a password.
 
 use haft_contract::canonical_json;
 use serde_json::json;

@@ -1,5 +1,5 @@
-//! The table `[agent]` of a manifest: which agent is talked to, how much its model can read, and how far one turn goes.
-//! What agents there are and what they may do is no matter of the manifest.
+//! The table `[agent]` of a manifest: the agent of new sessions, the size of its model's context, and the bounds of one
+//! turn. The manifest does not define agents or their permissions.
 
 use haft_agent::AgentBounds;
 use haft_agent::limits::{CONTEXT_TOKENS_DEFAULT, STEPS_MAX_DEFAULT};

@@ -1,5 +1,5 @@
-//! The entries `[[commands]]` of a manifest: commands that are declared as tools. What is wrong with one is found here, before
-//! anything is called; what a template means is known elsewhere.
+//! The entries `[[commands]]` of a manifest: commands that are declared as tools. This module finds their
+//! problems before any call. Another module knows the meaning of a template.
 
 use haft::InputSchema;
 use haft_contract::{
@@ -45,10 +45,13 @@ pub struct CommandEntry {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct CommandRequires {
+    /// The files that the command reads and changes.
     pub fs: FsRequirement,
+    /// The hosts that the command reaches.
     pub net: NetRequirement,
 }
 
+/// Returns the schema of a command without parameters.
 pub(super) fn nothing() -> Value {
     json!({"type": "object", "properties": {}})
 }

@@ -30,8 +30,11 @@ pub struct DurabilitySection {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RepeatSetting {
+    /// The agent gets a warning with the first such call.
     Warn,
+    /// Such a call is refused.
     Refuse,
+    /// Such a call gets the answer of the earlier attempt.
     Recall,
 }
 

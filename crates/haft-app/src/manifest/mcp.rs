@@ -163,6 +163,7 @@ impl ServerEntry {
         problems
     }
 
+    /// Returns the problems of keys that do not fit the kind of server: a local command or a URL.
     fn problems_of_kind(&self) -> Vec<KeyProblem> {
         let mut problems = Vec::new();
         let is_empty = |words: &CommandWords| words.0.first().is_some_and(String::is_empty);

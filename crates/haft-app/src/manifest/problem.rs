@@ -29,7 +29,9 @@ pub(super) fn out_of_bounds(
 /// One mistake in a file, and the bytes that it is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ManifestProblem {
+    /// The bytes of the manifest that the problem is about.
     pub(super) span: Range<usize>,
+    /// The key, the expected value and the value that was found.
     pub(super) message: String,
 }
 

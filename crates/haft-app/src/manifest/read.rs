@@ -52,6 +52,7 @@ const SEARCH_PROVIDERS: &str = "web_search.providers";
 /// Names that people give to an API key in the tables of the model and of providers.
 const KEYS_OF_MODELS: &[&str] = &["api_key", "key", "token"];
 
+/// A value with its place in the text.
 type TomlValue<'t> = Spanned<DeValue<'t>>;
 
 /// Whether a rule whose examples do not hold is a mistake.
@@ -78,6 +79,7 @@ pub(super) fn read_project(
     ManifestReader::read(RuleScope::Project, examples, |reader| reader.project(table))
 }
 
+/// Parses the text as TOML. The problems are those of the syntax.
 fn parse_document(text: &str) -> Result<DeTable<'_>, Vec<ManifestProblem>> {
     let (table, errors) = DeTable::parse_recoverable(text);
     if errors.is_empty() {
@@ -87,13 +89,18 @@ fn parse_document(text: &str) -> Result<DeTable<'_>, Vec<ManifestProblem>> {
     Err(errors.iter().map(|err| problem_of(err, 0..0)).collect())
 }
 
+/// Reads the values of one manifest, and collects all problems on the way.
 struct ManifestReader {
+    /// The problems so far, in the order of the keys that were read.
     problems: Vec<ManifestProblem>,
+    /// The scope of the rules that are read.
     scope: RuleScope,
+    /// Whether the examples of rules are checked.
     examples: ExampleChecks,
 }
 
 impl ManifestReader {
+    /// Reads a text with this reader, and returns the value if there are no problems.
     fn read<T>(
         scope: RuleScope,
         examples: ExampleChecks,
@@ -104,6 +111,7 @@ impl ManifestReader {
         if reader.problems.is_empty() { Ok(value) } else { Err(reader.problems) }
     }
 
+    /// Reads all tables of a manifest.
     fn manifest(&mut self, table: DeTable<'_>) -> Manifest {
         let mut manifest = Manifest::default();
         for (key, value) in table {
@@ -171,6 +179,7 @@ impl ManifestReader {
         manifest
     }
 
+    /// Reads a file of project rules.
     fn project(&mut self, table: DeTable<'_>) -> ProjectText {
         let mut project = ProjectText::default();
         for (key, value) in table {
@@ -187,6 +196,7 @@ impl ManifestReader {
         project
     }
 
+    /// Reads the bounds of calls.
     fn limits(&mut self, value: TomlValue<'_>) -> ManifestLimits {
         let (output_span, timeout_span) =
             (span_of(&value, "output_bytes"), span_of(&value, "timeout_ms"));
@@ -215,6 +225,7 @@ impl ManifestReader {
         section
     }
 
+    /// Reads the table of snapshots.
     fn snapshots(&mut self, value: TomlValue<'_>) -> SnapshotsSection {
         let section = self.section(&value, SnapshotsSection::problems);
         for (place, message) in section.pattern_problems() {
@@ -223,6 +234,7 @@ impl ManifestReader {
         section
     }
 
+    /// Reads the directories of Python tools.
     fn python(&mut self, value: TomlValue<'_>) -> Vec<PythonEntry> {
         let whole = value.span();
         let mut directories: Vec<PythonEntry> = Vec::new();
@@ -287,6 +299,7 @@ impl ManifestReader {
         tables
     }
 
+    /// Reads the programs that see calls.
     fn watchdogs(&mut self, value: TomlValue<'_>) -> Vec<WatchdogEntry> {
         let whole = value.span();
         let mut watchdogs = Vec::new();
@@ -302,6 +315,7 @@ impl ManifestReader {
         watchdogs
     }
 
+    /// Reads permission rules, and checks their examples.
     fn permissions(&mut self, value: TomlValue<'_>) -> Vec<Rule> {
         let mut rules = Vec::new();
         for entry in self.list(value) {
@@ -326,6 +340,7 @@ impl ManifestReader {
         rules
     }
 
+    /// Reads a path. An empty text is a problem.
     fn path(&mut self, value: TomlValue<'_>) -> Option<PathBuf> {
         let span = value.span();
         let path: PathBuf = self.one(value)?;
@@ -336,6 +351,7 @@ impl ManifestReader {
         Some(path)
     }
 
+    /// Reads a text and parses it. The error of the parser becomes a problem.
     fn parsed<T: std::str::FromStr<Err: std::fmt::Display>>(
         &mut self,
         value: TomlValue<'_>,
@@ -345,6 +361,7 @@ impl ManifestReader {
         text.parse().map_err(|err: T::Err| self.report(span, err.to_string())).ok()
     }
 
+    /// Returns the items of a list, or a problem if the value is no list.
     fn list<'t>(&mut self, value: TomlValue<'t>) -> Vec<TomlValue<'t>> {
         let span = value.span();
         match value.into_inner() {
@@ -361,6 +378,7 @@ impl ManifestReader {
         self.list(value).into_iter().filter_map(|item| self.one(item)).collect()
     }
 
+    /// Returns the entries of a table, or a problem if the value is no table.
     fn table<'t>(&mut self, value: TomlValue<'t>, expected: &str) -> Option<DeTable<'t>> {
         let span = value.span();
         match value.into_inner() {
@@ -372,6 +390,7 @@ impl ManifestReader {
         }
     }
 
+    /// Reads a value of a type that serde knows.
     fn one<T: DeserializeOwned>(&mut self, value: TomlValue<'_>) -> Option<T> {
         let span = value.span();
         let read = T::deserialize(value.into_deserializer());
@@ -484,6 +503,7 @@ fn problem_of(err: &toml::de::Error, whole: Range<usize>) -> ManifestProblem {
     ManifestProblem { span, message: format!("{found}, expected {expected}") }
 }
 
+/// Returns the kind of a value with its article, for messages.
 fn kind_of(value: &DeValue<'_>) -> &'static str {
     match value {
         DeValue::String(_) => "a text",

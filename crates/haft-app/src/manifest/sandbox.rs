@@ -54,17 +54,24 @@ pub const WORKSPACE_AGENTS: &str = "agents/*.md";
 /// How a pattern ends that is about a directory with all that is beneath.
 pub const BENEATH: &str = "/**";
 
+/// The bytes of a mebibyte.
 const MIB: u64 = 1024 * 1024;
+/// The bytes of a tebibyte.
 const TIB: u64 = MIB * MIB;
 
 /// The values of the table. Every key is optional; a missing key has its default.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SandboxSection {
+    /// The memory of all processes of a call together, in bytes.
     pub memory_bytes: Option<u64>,
+    /// The number of processes and threads of a call.
     pub processes: Option<u64>,
+    /// The size of all temporary files of a call together, in bytes.
     pub temp_bytes: Option<u64>,
+    /// The size of one file, in bytes.
     pub file_bytes: Option<u64>,
+    /// The number of files that a process can have open.
     pub open_files: Option<u64>,
     /// Whether each command gets a control group, which bounds its memory exactly and makes it start more slowly.
     pub control_groups: bool,

@@ -1,6 +1,6 @@
 //! Every setting, declared once: its key in the manifest, its flag and variable, what it means, how a flag goes together
-//! with the manifest, and whether it widens what an agent may do. The reader takes its keys from here, and a manifest that
-//! is not trusted keeps only what is declared here as narrowing.
+//! with the manifest, and whether it widens what an agent may do. The reader takes its keys from here. An untrusted
+//! manifest keeps only values that are declared here not to widen.
 
 mod table;
 
@@ -83,31 +83,37 @@ impl Setting {
         Self { key: None, flag: Some(flag), ..Self::key("", doc) }
     }
 
+    /// Names the option of the command line that sets the value.
     const fn flag(mut self, flag: &'static str) -> Self {
         self.flag = Some(flag);
         self
     }
 
+    /// Names the environment variable that sets the value.
     const fn env(mut self, env: &'static str) -> Self {
         self.env = Some(env);
         self
     }
 
+    /// Adds the values of all sources, instead of taking the first one.
     const fn adds(mut self) -> Self {
         self.merge = SettingMerge::Add;
         self
     }
 
+    /// Declares that no value widens what an agent may do.
     const fn narrows(mut self) -> Self {
         self.widens = Widens::Never;
         self
     }
 
+    /// Declares which values widen what an agent may do.
     const fn widens_if(mut self, widens: fn(&Value, &Path) -> bool) -> Self {
         self.widens = Widens::If(widens);
         self
     }
 
+    /// Sets how a value is described to the user who is asked to trust it.
     const fn worded(mut self, wording: Wording) -> Self {
         self.wording = Some(wording);
         self

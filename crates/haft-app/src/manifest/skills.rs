@@ -1,5 +1,5 @@
-//! The table `[skills]` of a manifest: further directories of skills. What lies there is read when a session first wants
-//! to know of skills, not here.
+//! The table `[skills]` of a manifest: further directories of skills. haft reads them when a session first needs
+//! skills, not here.
 
 use std::path::PathBuf;
 

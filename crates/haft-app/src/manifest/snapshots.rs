@@ -27,9 +27,13 @@ pub struct SnapshotsSection {
     pub enabled: Option<bool>,
     /// Patterns of files that are not recorded, as in a `.gitignore` at the root.
     pub exclude: Vec<String>,
+    /// The size of the largest file that is recorded, in bytes.
     pub file_bytes: Option<u64>,
+    /// The largest number of files, directories and links. A root with more of them is not recorded.
     pub files: Option<u64>,
+    /// The size of the largest ignored file or directory that is recorded, in bytes.
     pub ignored_bytes: Option<u64>,
+    /// The largest number of entries of an ignored directory that is recorded.
     pub ignored_files: Option<u64>,
 }
 

@@ -57,6 +57,7 @@ impl WatchdogEntry {
     }
 }
 
+/// Returns the time limit of a watchdog that names none, in milliseconds.
 fn timeout_default() -> u64 {
     WATCHDOG_TIMEOUT_MS_DEFAULT
 }

@@ -71,6 +71,7 @@ impl WebSearchSection {
 }
 
 impl ProviderEntry {
+    /// Returns the entry as a manifest spells it, without its key.
     pub(crate) fn summary(&self) -> String {
         let key = self.key_variable.as_ref().map(|name| format!(", key_variable = {name:?}"));
         let url = self.url.as_ref().map(|url| format!(", url = {url:?}"));
@@ -101,6 +102,7 @@ impl ProviderEntry {
         self.key_variable.as_deref().or_else(usual)
     }
 
+    /// Returns the provider with its key. Returns `None` if the key is missing or the entry is not valid.
     fn provider(&self, lookup: &dyn Fn(&str) -> Option<String>) -> Option<SearchProvider> {
         let wire: SearchProviderKind = self.kind.parse().ok()?;
         let url = self.url.as_deref();

@@ -67,11 +67,13 @@ pub fn authorization(
     Authorization::new(url, &networking(host), options, store).map(Arc::new)
 }
 
+/// Returns the network settings for remote servers, with the authorities that the environment names.
 fn networking(host: &AppHost) -> Networking {
     let authorities = host.variable_if_set(AUTHORITIES);
     Networking { authorities: authorities.map(Into::into), ..Networking::default() }
 }
 
+/// Returns a value as text. The error does not show the value.
 fn text_of(value: std::ffi::OsString) -> Result<String, String> {
     // The value may be a secret, and is not shown.
     value.into_string().map_err(|_| "one of its values is no text".to_owned())

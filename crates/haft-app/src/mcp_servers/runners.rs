@@ -28,16 +28,22 @@ const OFFLINE: [(&str, &str); 2] = [("npm_config_offline", "true"), ("UV_OFFLINE
 /// Where servers are installed, in what is said here and in the documentation.
 const PLACE: &str = "~/.local/share/mcp";
 
+/// The registry from which a server is downloaded.
 #[derive(Clone, Copy)]
 enum PackageRegistry {
+    /// The registry of Node.
     Npm,
+    /// The registry of Python.
     PyPi,
 }
 
 /// A server that is downloaded when it is started.
 pub struct Download<'a> {
+    /// The program that downloads and starts the server.
     runner: &'static str,
+    /// Where the program downloads from.
     registry: PackageRegistry,
+    /// The package, if the command names one.
     package: Option<&'a str>,
 }
 
@@ -87,6 +93,7 @@ pub(super) fn offline(entry: &ServerEntry) -> Vec<(OsString, OsString)> {
     own.map(|(name, value)| (name.into(), value.into())).collect()
 }
 
+/// Returns the package that the words of a runner name.
 fn package<'a>(words: &[&'a str]) -> Option<&'a str> {
     let mut words = words.iter().copied();
     while let Some(word) = words.next() {

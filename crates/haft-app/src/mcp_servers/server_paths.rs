@@ -1,5 +1,5 @@
-//! What of its own a server reads: its program, the environment or the packages around that, and what the manifest names.
-//! Only what the command itself names is looked at; arguments may be anything, and grant nothing.
+//! Finds the files that belong to a server, which it reads: its program, the environment or the packages around it, and
+//! the paths that the manifest names. Only the program of the command counts. Arguments may be anything, and grant nothing.
 
 use std::path::{Path, PathBuf};
 
@@ -29,14 +29,15 @@ pub(crate) fn server_paths(entry: &ServerEntry) -> Vec<PathBuf> {
     places
 }
 
-/// Returns the files that decide what a server's own places are, whether they are there or not: whoever makes one makes a
-/// program part of an environment, which the server reads then.
+/// Returns the files that decide which files belong to a server, whether they exist or not. A new file of this kind makes
+/// a program part of an environment, which the server then reads.
 pub(super) fn deciding_paths(entry: &ServerEntry) -> Vec<PathBuf> {
     let real = program(entry).and_then(|program| program.canonicalize().ok());
     let programs = program(entry).into_iter().chain(real.as_deref());
     programs.filter_map(environment_file).collect()
 }
 
+/// Returns the program of the server, if the manifest names it by an absolute path.
 fn program(entry: &ServerEntry) -> Option<&Path> {
     entry.words().next().map(Path::new).filter(|path| is_named_file(path))
 }
@@ -49,6 +50,7 @@ fn script(entry: &ServerEntry) -> Option<&Path> {
     script.map(Path::new).filter(|path| is_named_file(path))
 }
 
+/// Returns whether a path is absolute and names a file.
 fn is_named_file(path: &Path) -> bool {
     path.is_absolute() && path.is_file()
 }
@@ -65,6 +67,7 @@ pub(super) fn resolve_program_path(mut entry: ServerEntry, directory: &Path) -> 
     entry
 }
 
+/// Returns whether a program is an interpreter, whose first argument is the program that it runs.
 fn is_interpreter(program: &str) -> bool {
     let name = Path::new(program).file_name().and_then(|name| name.to_str());
     let is_version = |char: char| char.is_ascii_digit() || char == '.';
@@ -168,7 +171,7 @@ mod tests {
 
         assert_eq!(server_paths(&entry(&["python3", text])), [script.as_path()]);
         assert!(deciding_paths(&entry(&["python3", text])).is_empty());
-        // What is started itself may be an interpreter, so its settings are its own, and nobody else's to write.
+        // A program that is started directly may be an interpreter, so no other program may write its settings.
         assert!(server_paths(&entry(&[text])).contains(&base));
         assert_eq!(deciding_paths(&entry(&[text])), [settings.as_path(), settings.as_path()]);
     }

@@ -1,5 +1,5 @@
-//! Logins to servers that run elsewhere, a file each in the state directory, which nobody but the user reads. What is in
-//! them is known to nobody here.
+//! Stores logins to remote servers, one file each, in the state directory, which only the user can read. This module does
+//! not know the content of these files.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,6 +16,7 @@ const DIGEST_DIGITS: usize = 16;
 
 /// Keeps the login to one server.
 pub(super) struct LoginFile {
+    /// The file with the tokens.
     path: PathBuf,
 }
 

@@ -66,8 +66,8 @@ fn the_file_can_be_read_by_people_and_by_nobody_else() {
     let text = std::fs::read_to_string(project.path()).unwrap();
     let root = project.root.to_string_lossy().into_owned();
     expect![[r##"
-        # What was decided for the project below, when somebody was asked and answered «always for this
-        # project». haft lists these rules and takes one out on request; editing is fine, too.
+        # Permission rules for the project below. haft added each of them when a person answered «always for
+        # this project». haft lists these rules and removes one on request; you can also edit the file.
         root = "/work"
 
         [[permissions]]

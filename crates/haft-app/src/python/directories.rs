@@ -1,5 +1,5 @@
-//! Which directories of Python tools hold: those of the manifest, and those that flags name. What is in them is found out
-//! elsewhere.
+//! Decides which directories of Python tools hold: those of the manifest, and those that flags name. Another module reads
+//! them.
 
 use std::path::{Path, PathBuf};
 

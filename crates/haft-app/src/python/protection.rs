@@ -1,7 +1,7 @@
-//! What in the roots decides what Python tools are and do, and so is changed by no agent: their directories and package
-//! roots with all that is beneath, since a directory takes the place of a module and bytecode that of a source, the
-//! interpreters and environments that run them, and every link on the way there. Nothing is protected here, only named;
-//! what cannot be named is refused.
+//! Names the paths in the roots that determine Python tools, so that no agent changes them. These are the directories and
+//! package roots of the tools with all entries, because a directory can replace a module and bytecode can replace a source.
+//! They also are the interpreters, the environments, and all links on the way. The sandbox protects the paths. A path that
+//! cannot be named is refused.
 
 use std::path::{Path, PathBuf};
 
@@ -23,10 +23,13 @@ pub struct PythonProtection {
 
 /// Something that decides what tools do.
 struct PythonProtectedPath {
+    /// The role of the path, as a message names it.
     what: &'static str,
+    /// The absolute path.
     path: PathBuf,
     /// Whether it is also refused where a root lies within it.
     is_searched: bool,
+    /// The step that removes the problem.
     mend: &'static str,
 }
 
@@ -82,7 +85,7 @@ fn parts(entry: &PythonEntry) -> Vec<PythonProtectedPath> {
         what: "the interpreter or virtual environment of Python tools",
         path,
         is_searched: false,
-        mend: "make it in a directory of its own, such as .venv",
+        mend: "make it in a separate directory, such as .venv",
     }));
     parts
 }
@@ -98,7 +101,7 @@ fn places(part: &PythonProtectedPath, roots: &[PathBuf]) -> Result<Vec<PathBuf>,
             false => format!("holds the root {}", root.display()),
         };
         return Err(AppError::configuration(format!(
-            "{what} {path} {how}, so that whoever changes files there would decide what the tools do: {}",
+            "{what} {path} {how}, so a change of files there would change the tools: {}",
             part.mend
         )));
     }

@@ -1,5 +1,5 @@
-//! What was found out about Python files, kept in the user's state so that an unchanged file needs no interpreter. It is a
-//! cache: what cannot be read or written is found out anew, and what is old goes.
+//! Caches the facts about Python files in the user's state, so that an unchanged file needs no interpreter. If a record
+//! cannot be read or written, the file is read again. Old records are removed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,6 +17,7 @@ pub(crate) const READING_FILE_BYTES_MAX: u64 = 8 * 1024 * 1024;
 
 /// The records, a file each.
 pub struct KeyedTextCache {
+    /// The directory with the records.
     directory: PathBuf,
     /// Whether one was written by this process, so that there may be too many.
     has_grown: AtomicBool,
@@ -28,6 +29,7 @@ impl KeyedTextCache {
         Self { directory, has_grown: AtomicBool::new(false) }
     }
 
+    /// Returns the file of a record.
     fn path(&self, key: &str) -> PathBuf {
         self.directory.join(format!("{key}.json"))
     }

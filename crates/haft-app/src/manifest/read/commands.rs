@@ -12,6 +12,7 @@ const NEEDED: [&str; 3] = ["argv", "description", "id"];
 const TEMPLATE: [&str; 3] = ["allow_dash", "argv", "parameters"];
 
 impl ManifestReader {
+    /// Reads the commands that are declared as tools.
     pub(super) fn commands(&mut self, value: TomlValue<'_>) -> Vec<CommandEntry> {
         let whole = value.span();
         let entries = self.list(value);

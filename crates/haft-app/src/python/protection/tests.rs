@@ -116,15 +116,15 @@ fn environments_and_interpreters_are_protected() {
 #[test]
 fn what_cannot_be_protected_is_refused() {
     let place = Place::new(&["root/a*b/tools", "root/a\\b"]);
-    place.check(&place.entry("root"), &[], expect!["the directory of Python tools /place/root is a root, so that whoever changes files there would decide what the tools do: put the tools into a directory of their own beneath the root, or name another root"]);
-    place.check(&place.entry(""), &[], expect!["the directory of Python tools /place holds the root /place/root, so that whoever changes files there would decide what the tools do: put the tools into a directory of their own beneath the root, or name another root"]);
+    place.check(&place.entry("root"), &[], expect!["the directory of Python tools /place/root is a root, so a change of files there would change the tools: put the tools into a directory of their own beneath the root, or name another root"]);
+    place.check(&place.entry(""), &[], expect!["the directory of Python tools /place holds the root /place/root, so a change of files there would change the tools: put the tools into a directory of their own beneath the root, or name another root"]);
     place.check(&place.entry("root/a*b/tools"), &["a*b/tools/**"], expect![[r#"the directory of Python tools /place/root/a*b/tools lies in a root and cannot be protected there: expected a path in UTF-8 without * and \; rename it, or keep it outside of the roots"#]]);
     place.check(&place.entry("root/a\\b"), &[], expect![[r#"the directory of Python tools /place/root/a\b lies in a root and cannot be protected there: expected a path in UTF-8 without * and \; rename it, or keep it outside of the roots"#]]);
     let package_root = Some(place.at("root/a*b/../."));
-    place.check(&PythonEntry { package_root, ..place.entry("root/tools") }, &[], expect!["package_root /place/root is a root, so that whoever changes files there would decide what the tools do: name a directory beneath the root that holds the packages of the tools and little else, such as src"]);
+    place.check(&PythonEntry { package_root, ..place.entry("root/tools") }, &[], expect!["package_root /place/root is a root, so a change of files there would change the tools: name a directory beneath the root that holds the packages of the tools and little else, such as src"]);
     fs::create_dir(place.at("root/bin")).unwrap();
     fs::write(place.at("root/pyvenv.cfg"), "").unwrap();
     fs::copy("/bin/true", place.at("root/bin/python3")).unwrap();
     let interpreter = Some(place.at("root/bin/python3"));
-    place.check(&PythonEntry { interpreter, ..place.entry("root/tools") }, &[], expect!["the interpreter or virtual environment of Python tools /place/root is a root, so that whoever changes files there would decide what the tools do: make it in a directory of its own, such as .venv"]);
+    place.check(&PythonEntry { interpreter, ..place.entry("root/tools") }, &[], expect!["the interpreter or virtual environment of Python tools /place/root is a root, so a change of files there would change the tools: make it in a separate directory, such as .venv"]);
 }

@@ -350,12 +350,12 @@ fn what_cannot_be_protected_is_refused() {
     world.write("work/haft.toml", "[[python]]\ndir = \".\"\n");
     world.check(&["trust"], &expect![[r#"
         --- stderr
-        error: the directory of Python tools /world/work is a root, so that whoever changes files there would decide what the tools do: put the tools into a directory of their own beneath the root, or name another root
+        error: the directory of Python tools /world/work is a root, so a change of files there would change the tools: put the tools into a directory of their own beneath the root, or name another root
         --- status 2
     "#]]);
     world.check(&["tools", "list", "--config", "haft.toml"], &expect![[r#"
         --- stderr
-        error: the directory of Python tools /world/work is a root, so that whoever changes files there would decide what the tools do: put the tools into a directory of their own beneath the root, or name another root
+        error: the directory of Python tools /world/work is a root, so a change of files there would change the tools: put the tools into a directory of their own beneath the root, or name another root
         --- status 2
     "#]]);
     let within = ["tools", "list", "--python", "tools", "--root", "tools"];
@@ -366,13 +366,13 @@ fn what_cannot_be_protected_is_refused() {
 
         hint: haft trust /world/work/haft.toml
 
-        error: the directory of Python tools /world/work/tools is a root, so that whoever changes files there would decide what the tools do: put the tools into a directory of their own beneath the root, or name another root
+        error: the directory of Python tools /world/work/tools is a root, so a change of files there would change the tools: put the tools into a directory of their own beneath the root, or name another root
         --- status 2
     "#]]);
     std::fs::remove_file(world.path("work/haft.toml")).unwrap();
     world.check(&["registry", "add", "."], &expect![[r#"
         --- stderr
-        error: the directory of Python tools /world/work is a root, so that whoever changes files there would decide what the tools do: put the tools into a directory of their own beneath the root, or name another root
+        error: the directory of Python tools /world/work is a root, so a change of files there would change the tools: put the tools into a directory of their own beneath the root, or name another root
         --- status 2
     "#]]);
     assert!(!world.path("work/haft.toml").exists());
