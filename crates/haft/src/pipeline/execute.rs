@@ -25,7 +25,7 @@ use crate::panic::{PanicCatchingFuture, catch_panic};
 use crate::questions::{CallClient, CallQuestions};
 use crate::restrictions::CallSubagents;
 use crate::shared::CallLimits;
-use crate::shell::{CallEnvironment, CallLabel, CallShell};
+use crate::shell::{CallLabel, CallShell};
 use crate::stopwatch::CallStopwatch;
 
 /// Time for a tool to end after it was stopped, in milliseconds.
@@ -341,17 +341,12 @@ impl ToolContext<'_> {
             tool: contract.id.clone(),
             hosts: Arc::clone(granted.hosts()),
             changes_files: !contract.requires.fs.write.is_empty(),
-            paths: connection.paths.clone(),
-            sidecars: Arc::clone(&connection.sidecars),
             progress: Arc::clone(&state.call().progress),
             cancellation: timing.stop.clone(),
             time: Arc::clone(&timing.time),
             output_bytes_max: connection.shared.parts.limits.output_bytes_of(contract),
-            environment: CallEnvironment {
-                shared: Arc::clone(&connection.shared),
-                call_key: state.call_key(),
-                scope: state.id().scope.clone(),
-            },
+            call_key: state.call_key(),
+            scope: state.id().scope.clone(),
             label: CallLabel { tool: state.tool().to_owned(), seq: state.id().seq },
         }
     }

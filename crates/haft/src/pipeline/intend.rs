@@ -6,7 +6,6 @@ use super::call_state::CallState;
 use super::history::History;
 use super::refusal::PipelineStop;
 use super::watch::Granted;
-use crate::run_error::RunError;
 
 /// Evidence that the intent of the call is recorded. If the effect is more than a read, the intent is on disk. Only the
 /// journal makes an [`Intent`].
@@ -32,7 +31,7 @@ pub(super) async fn intend(
                 // The journal has no row of the call, so a repetition must get the same number.
                 state.roll_back_numbering();
             }
-            Err(RunError::from(err).into())
+            Err(err.into())
         }
     }
 }

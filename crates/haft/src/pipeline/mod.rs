@@ -110,16 +110,14 @@ async fn run_stages(
     (history, connection): (&RunHistory, &Arc<ConnectionState>),
 ) -> Result<AnswerWithRecording, PipelineStop> {
     let parts = &connection.shared.parts;
-    let state = history::recall(arrived, lease, history, &connection.shared).await?.into_fresh()?;
+    let state = history::recall(arrived, lease, history, &connection.shared).await?;
     let (state, valid) = validate::validate(state, connection)?;
-    let (state, unrepeated) =
-        history::check_earlier_attempts(state, connection).await?.into_fresh()?;
+    let (state, unrepeated) = history::check_earlier_attempts(state, connection).await?;
     let (state, judged) = capable::capable(state, valid, connection)?;
     connection.shared.load_conditions(judged.accesses()).await;
     let (state, judged, permission) = permit::permit(state, judged, connection)?;
     let (state, granted) = watch::watch(state, judged, permission, connection).await?;
-    let (state, history) =
-        history::probe(state, &granted, unrepeated, connection).await?.into_fresh()?;
+    let (state, history) = history::probe(state, &granted, unrepeated, connection).await?;
     // The hook and the intent run at the same time, so the hook delays the call little. Both end before the effect
     // begins.
     let hook = snapshot::pending_effect_hook(&state, &granted, parts.snapshots.as_ref());

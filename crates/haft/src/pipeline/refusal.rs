@@ -1,13 +1,15 @@
 //! The refusal of a call, with its reason.
 
 use haft_contract::{Envelope, ErrorCode, Refusal, RefusalGrounds, RefusalSource};
+use haft_journal::JournalError;
 
 use super::call_state::CallState;
 use crate::run_error::RunError;
 
 /// The reason why a call leaves the pipeline early.
 pub(super) enum PipelineStop {
-    /// The call happened before, or may have happened; the envelope says which.
+    /// The call happened before, may have happened, or is still executing. The envelope says which. The call has a row,
+    /// so nothing is recorded.
     Answered(Box<Envelope>),
     /// The call is not allowed to execute. haft records the refusal and answers with it.
     Refused(Box<RefusedCall>),
@@ -72,5 +74,11 @@ pub(super) fn plain_refusal(code: ErrorCode, because: String) -> Refusal {
 impl From<RunError> for PipelineStop {
     fn from(err: RunError) -> Self {
         Self::Failed(err)
+    }
+}
+
+impl From<JournalError> for PipelineStop {
+    fn from(err: JournalError) -> Self {
+        Self::Failed(err.into())
     }
 }

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use haft_contract::{Effect, ErrorCode};
 use haft_journal::{CallQuery, CallRow, CallStatus, SettlementVerdict};
 
-use super::answer::{HistoryAnswer, HoldReason};
 use super::earlier_effects::EarlierAttempts;
 use super::evidence::Unrepeated;
 use super::recall::{in_doubt_envelope, recorded_envelope};
@@ -22,12 +21,12 @@ use crate::shared::{RepeatPolicy, RuntimeParts};
 pub(in crate::pipeline) async fn check_earlier_attempts(
     state: CallState,
     connection: &ConnectionState,
-) -> Result<HistoryAnswer<(CallState, Unrepeated)>, RunError> {
+) -> Result<(CallState, Unrepeated), PipelineStop> {
     let RuntimeParts { journal, on_repeat: policy, .. } = &connection.shared.parts;
     let retry_warning = state.repeat_warning();
     let scope = state.id().scope.clone();
     if scope.attempt <= 1 {
-        return Ok(HistoryAnswer::Fresh((state, Unrepeated { retry_warning })));
+        return Ok((state, Unrepeated { retry_warning }));
     }
     let attempt = Arc::clone(state.attempt());
     let load = || async {
@@ -42,7 +41,7 @@ pub(in crate::pipeline) async fn check_earlier_attempts(
     };
     let earlier = attempt.earlier.get_or_try_init(load).await?;
     let Some(warning) = RetryWarning::from_effects(&scope, &earlier.effects) else {
-        return Ok(HistoryAnswer::Fresh((state, Unrepeated { retry_warning })));
+        return Ok((state, Unrepeated { retry_warning }));
     };
     let is_once = state.effect() == Effect::Once;
     match policy {
@@ -57,8 +56,7 @@ pub(in crate::pipeline) async fn check_earlier_attempts(
                      call, make it again: the next one is executed.",
                     state.tool()
                 );
-                let refusal = PipelineStop::refused(state, ErrorCode::InDoubt, message).held_back();
-                return Ok(HistoryAnswer::Hold(HoldReason::Refused(refusal)));
+                return Err(PipelineStop::refused(state, ErrorCode::InDoubt, message).held_back());
             }
         }
         RepeatPolicy::Refuse | RepeatPolicy::Recall if is_once => {
@@ -71,13 +69,12 @@ pub(in crate::pipeline) async fn check_earlier_attempts(
                 };
                 let Some(row) = rows.into_iter().find(may_have_happened) else { continue };
                 if row.status == CallStatus::Succeeded && *policy == RepeatPolicy::Recall {
-                    return Ok(HistoryAnswer::Answer(Box::new(recorded_envelope(&row))));
+                    return Err(PipelineStop::Answered(Box::new(recorded_envelope(&row))));
                 }
                 // The call counts as not made, so a repetition gets the same key.
                 state.roll_back_numbering();
                 if row.status != CallStatus::Succeeded {
-                    let envelope = Box::new(in_doubt_envelope(&row));
-                    return Ok(HistoryAnswer::Hold(HoldReason::Unsettled(envelope)));
+                    return Err(PipelineStop::Answered(Box::new(in_doubt_envelope(&row))));
                 }
                 let message = format!(
                     "{} was called with this very input in attempt {} (call {}) and succeeded; it is not repeated \
@@ -86,9 +83,9 @@ pub(in crate::pipeline) async fn check_earlier_attempts(
                     row.scope.attempt,
                     row.id()
                 );
-                let refusal =
-                    PipelineStop::refused(state, ErrorCode::PermissionDenied, message).held_back();
-                return Ok(HistoryAnswer::Hold(HoldReason::Refused(refusal)));
+                return Err(
+                    PipelineStop::refused(state, ErrorCode::PermissionDenied, message).held_back()
+                );
             }
         }
         RepeatPolicy::Refuse | RepeatPolicy::Recall => {}
@@ -101,5 +98,5 @@ pub(in crate::pipeline) async fn check_earlier_attempts(
     } else {
         retry_warning
     };
-    Ok(HistoryAnswer::Fresh((state, Unrepeated { retry_warning })))
+    Ok((state, Unrepeated { retry_warning }))
 }

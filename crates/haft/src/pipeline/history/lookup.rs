@@ -2,16 +2,17 @@
 
 use std::sync::Arc;
 
-use haft_contract::{AttemptAddress, CallAddress, Effect};
+use haft_contract::{AttemptAddress, CallAddress, Effect, Envelope, EnvelopeMetadata, ErrorCode};
 use haft_journal::{CallQuery, CallRow, Journal, JournalError};
 
 use super::attempt::{
-    AttemptTracker, AttemptTrackers, CallNumbering, DriverCallIdGuard, PriorCalls,
-    UnacknowledgedCalls,
+    AttemptTracker, AttemptTrackers, CallNumbering, PriorCalls, UnacknowledgedCalls,
 };
 use super::replay::{ReplayCursor, ReplayCursors};
-use crate::pipeline::call_state::ArrivedCall;
+use crate::pipeline::call_state::{ArrivedCall, CallPlace};
+use crate::pipeline::refusal::PipelineStop;
 use crate::run_error::{Divergence, RunError};
+use crate::shared::RuntimeShared;
 
 /// The way in which a driver resumes an attempt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -46,68 +47,47 @@ pub(crate) struct CallLease {
     pub(crate) prior_calls: PriorCalls,
 }
 
-/// The position of a call in its run.
-pub(super) struct LocatedCall {
-    /// The attempt that the call belongs to.
-    pub(super) attempt: Arc<AttemptTracker>,
-    /// Whether the call is recorded already.
-    pub(super) status: RecordedStatus,
-    /// The unacknowledged calls like this one, locked while this call is one of them.
-    pub(super) unacknowledged: Option<UnacknowledgedCalls>,
-    /// The number of times that a driver that starts over made the call before.
-    pub(super) replay_index: Option<u32>,
-    /// Reserves the driver's call id until this call is done.
-    pub(super) driver_id: Option<DriverCallIdGuard>,
-}
-
-/// The status of a call in the journal.
-pub(super) enum RecordedStatus {
-    /// The call was not made before, and has this number now.
-    New(CallNumbering),
-    /// The call was made before. The row may have a different driver call id.
-    Recorded { row: Box<CallRow>, repeat_index: u32 },
-    /// A call with the same driver call id is executing.
-    InProgress,
-}
-
 /// The places in which recorded calls are looked up.
 pub(super) struct HistoryReader<'a> {
     /// The attempts and cursors of the run.
     pub(super) history: &'a RunHistory,
-    /// The journal with the recorded calls.
-    pub(super) journal: &'a dyn Journal,
+    /// The runtime, with the journal that has the recorded calls.
+    pub(super) shared: &'a RuntimeShared,
 }
 
 impl HistoryReader<'_> {
-    /// Finds the recorded call, or numbers the call as a new one.
+    fn journal(&self) -> &dyn Journal {
+        &*self.shared.parts.journal
+    }
+
+    /// Finds the recorded call, or numbers the call as a new one. Returns the place of the call in its run, and the row
+    /// of the recorded call.
+    ///
+    /// Stops if a call with the same driver call id is executing.
     pub(super) async fn locate_call(
         &self,
         arrived: &ArrivedCall,
         lease: CallLease,
-    ) -> Result<LocatedCall, RunError> {
+    ) -> Result<(CallPlace, Option<Box<CallRow>>), PipelineStop> {
         let CallLease { fencing_token, prior_calls } = lease;
         let attempt =
-            self.history.attempts.attempt(self.journal, arrived.scope(), prior_calls).await?;
+            self.history.attempts.attempt(self.journal(), arrived.scope(), prior_calls).await?;
         let driver_id = match arrived.call().driver_call_id.as_deref() {
             None => None,
             Some(id) => match attempt.claim_driver_call_id(id) {
                 Some(claimed) => Some(claimed),
-                None => {
-                    return Ok(LocatedCall {
-                        attempt,
-                        status: RecordedStatus::InProgress,
-                        unacknowledged: None,
-                        replay_index: None,
-                        driver_id: None,
-                    });
-                }
+                None => return Err(stop_in_progress(arrived.tool(), arrived.elapsed_ms())),
             },
         };
         let cursor = match self.history.resume_mode {
             ResumeMode::Continue => None,
             ResumeMode::Replay | ResumeMode::Rejudge => {
                 let cursors = &self.history.cursors;
-                Some(cursors.cursor(self.journal, arrived.scope(), fencing_token, &attempt).await?)
+                Some(
+                    cursors
+                        .cursor(self.journal(), arrived.scope(), fencing_token, &attempt)
+                        .await?,
+                )
             }
         };
         let counted = cursor.as_ref().map(|cursor| cursor.next_repeat_index(arrived.first_key()));
@@ -120,33 +100,47 @@ impl HistoryReader<'_> {
             _ => attempt.lock_unacknowledged(arrived.first_key()).await,
         };
         let first = unacknowledged.as_ref().and_then(UnacknowledgedCalls::first);
-        let status = match (recorded, first) {
+        let (seq, repeat_index, row) = match (recorded, first) {
             (Some((repeat_index, row)), _) => {
                 // Another call with this first key may have been made during the wait.
                 let row = match &unacknowledged {
                     Some(_) => self.load_row(arrived.scope(), row.seq).await?,
                     None => row,
                 };
-                RecordedStatus::Recorded { row: Box::new(row), repeat_index }
+                (row.seq, repeat_index, Some(Box::new(row)))
             }
             (None, Some(seq)) => {
-                let row = Box::new(self.load_row(arrived.scope(), seq).await?);
+                let row = self.load_row(arrived.scope(), seq).await?;
                 let repeat_index = attempt.repeat_index_of(&row, arrived.first_key(), 0);
                 if let Some((cursor, counted)) = cursor {
                     cursor.give_back(arrived.first_key(), counted);
                 }
-                RecordedStatus::Recorded { row, repeat_index }
+                (row.seq, repeat_index, Some(Box::new(row)))
             }
-            (None, None) => RecordedStatus::New(match cursor {
-                Some((cursor, repeat_index))
-                    if cursor.is_free(arrived.first_key(), repeat_index) =>
-                {
-                    attempt.number_call_as(arrived.first_key(), repeat_index)
-                }
-                Some(_) | None => attempt.number_call(arrived.first_key()),
-            }),
+            (None, None) => {
+                let CallNumbering { seq, repeat_index } = match cursor {
+                    Some((cursor, repeat_index))
+                        if cursor.is_free(arrived.first_key(), repeat_index) =>
+                    {
+                        attempt.number_call_as(arrived.first_key(), repeat_index)
+                    }
+                    Some(_) | None => attempt.number_call(arrived.first_key()),
+                };
+                (seq, repeat_index, None)
+            }
         };
-        Ok(LocatedCall { attempt, status, unacknowledged, replay_index: counted, driver_id })
+        let place = CallPlace {
+            seq,
+            repeat_index,
+            replay_index: counted,
+            fencing_token,
+            started_at_ms: self.shared.parts.clock.now_ms(),
+            attempt,
+            cursors: Arc::clone(&self.history.cursors),
+            unacknowledged,
+            _driver_id: driver_id,
+        };
+        Ok((place, row))
     }
 
     /// Finds the recorded call that this call repeats, with its repeat index: by the driver's call id, or by the place
@@ -160,7 +154,7 @@ impl HistoryReader<'_> {
         let (scope, first_key) = (arrived.scope(), arrived.first_key());
         let driver_id = arrived.call().driver_call_id.as_deref();
         if let Some(id) = driver_id
-            && let Some(row) = self.journal.by_driver_id(scope, id).await?
+            && let Some(row) = self.journal().by_driver_id(scope, id).await?
         {
             if row.first_key != first_key.to_string() {
                 return Err(divergence(row, arrived).into());
@@ -187,7 +181,7 @@ impl HistoryReader<'_> {
     /// Returns the row of a call that the journal must have.
     async fn load_row(&self, scope: &AttemptAddress, seq: u32) -> Result<CallRow, RunError> {
         let call = CallAddress { scope: scope.clone(), seq };
-        let mut rows = self.journal.calls(CallQuery::of_call(call.clone())).await?;
+        let mut rows = self.journal().calls(CallQuery::of_call(call.clone())).await?;
         rows.pop().ok_or_else(|| JournalError::UnknownCall { call }.into())
     }
 }
@@ -212,4 +206,18 @@ fn shortened(input: &str) -> String {
         Some((end, _)) => format!("{}…", &input[..end]),
         None => input.to_owned(),
     }
+}
+
+/// Stops a call that is executing already.
+pub(super) fn stop_in_progress(tool: &str, elapsed_ms: u64) -> PipelineStop {
+    let metadata = EnvelopeMetadata {
+        duration_ms: elapsed_ms,
+        code: Some(ErrorCode::Unavailable),
+        ..EnvelopeMetadata::default()
+    };
+    let error_text = format!(
+        "this call of {tool} is being executed already under the same name: wait for its answer, or give a new call \
+         another name"
+    );
+    PipelineStop::Answered(Box::new(Envelope::Error { error_text, metadata }))
 }

@@ -6,7 +6,6 @@
 //! finds what earlier attempts of the task did. [`probe`] asks the tool about a call in doubt; this comes after all gates,
 //! because a probe reaches the world as the call would.
 
-mod answer;
 pub(super) mod attempt;
 mod doubt;
 mod earlier_attempts;

@@ -7,17 +7,16 @@ use std::sync::Arc;
 use haft_contract::{Envelope, EnvelopeMetadata, ProbeResult};
 use haft_journal::SettlementVerdict;
 
-use super::answer::HistoryAnswer;
 use super::doubt::record_resolution;
 use super::evidence::{History, Unrepeated};
-use super::recall::{acknowledge_row, hold_in_doubt, recorded_envelope};
+use super::recall::{acknowledge_row, recorded_envelope, stop_in_doubt};
 use crate::connection_state::ConnectionState;
 use crate::panic::PanicCatchingFuture;
 use crate::pipeline::call_state::CallState;
 use crate::pipeline::execute::{CallTiming, ExecutionRight, ToolContext};
+use crate::pipeline::refusal::PipelineStop;
 use crate::pipeline::truncate::OutputCutter;
 use crate::pipeline::watch::Granted;
-use crate::run_error::RunError;
 
 /// Asks the tool about a call in doubt. Any other call passes.
 pub(in crate::pipeline) async fn probe(
@@ -25,11 +24,9 @@ pub(in crate::pipeline) async fn probe(
     granted: &Granted,
     unrepeated: Unrepeated,
     connection: &Arc<ConnectionState>,
-) -> Result<HistoryAnswer<(CallState, History)>, RunError> {
+) -> Result<(CallState, History), PipelineStop> {
     let history = History { retry_warning: unrepeated.retry_warning };
-    let Some(row) = state.in_doubt().cloned() else {
-        return Ok(HistoryAnswer::Fresh((state, history)));
-    };
+    let Some(row) = state.in_doubt().cloned() else { return Ok((state, history)) };
     let shared = &connection.shared;
     let mut metadata =
         EnvelopeMetadata { call_id: Some(row.id().to_string()), ..EnvelopeMetadata::default() };
@@ -55,7 +52,7 @@ pub(in crate::pipeline) async fn probe(
                 record_resolution(shared, &row, SettlementVerdict::Happened, envelope).await?;
             acknowledge_row(&row, &*shared.parts.journal).await?;
             state.acknowledge(row.seq);
-            Ok(HistoryAnswer::Answer(Box::new(recorded_envelope(&row))))
+            Err(PipelineStop::Answered(Box::new(recorded_envelope(&row))))
         }
         Ok(ProbeResult::NotHappened) => {
             let error_text = "the tool found out that this call did not happen".to_owned();
@@ -64,15 +61,15 @@ pub(in crate::pipeline) async fn probe(
                 record_resolution(shared, &row, SettlementVerdict::NotHappened, envelope).await?;
             if row.verdict != Some(SettlementVerdict::NotHappened) {
                 // Another process or person settled the call differently in the meantime.
-                return Ok(hold_in_doubt(&state, &row));
+                return Err(stop_in_doubt(&state, &row));
             }
             state.acknowledge(row.seq);
-            Ok(HistoryAnswer::Fresh((state, history)))
+            Ok((state, history))
         }
-        Ok(ProbeResult::Unknown) => Ok(hold_in_doubt(&state, &row)),
+        Ok(ProbeResult::Unknown) => Err(stop_in_doubt(&state, &row)),
         Err(err) => {
             tracing::warn!(call = %row.id(), err = %err.message, "the probe of a call in doubt failed");
-            Ok(hold_in_doubt(&state, &row))
+            Err(stop_in_doubt(&state, &row))
         }
     }
 }

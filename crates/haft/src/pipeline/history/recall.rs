@@ -6,51 +6,29 @@
 use std::sync::Arc;
 
 use haft_contract::{Effect, Envelope, EnvelopeMetadata, ErrorCode};
-use haft_journal::{CallRow, CallStatus, Journal, SettlementVerdict};
+use haft_journal::{CallRow, CallStatus, Journal, JournalError, SettlementVerdict};
 
-use super::answer::{HistoryAnswer, HoldReason};
-use super::attempt::CallNumbering;
 use super::doubt::{DoubtResolution, check_files_of_call};
-use super::lookup::{
-    CallLease, HistoryReader, LocatedCall, RecordedStatus, ResumeMode, RunHistory,
-};
+use super::lookup::{CallLease, HistoryReader, ResumeMode, RunHistory, stop_in_progress};
 use crate::pipeline::call_state::{ArrivedCall, CallPlace, CallState};
-use crate::run_error::RunError;
+use crate::pipeline::refusal::PipelineStop;
 use crate::shared::RuntimeShared;
 use crate::sidecar::Sidecars;
 
 /// Finds the recorded call, or gives the call the next number of its attempt.
+///
+/// Stops with the recorded answer of a call that happened before, and with an answer that says so if the call may have
+/// happened or is still executing.
 pub(in crate::pipeline) async fn recall(
     arrived: ArrivedCall,
     lease: CallLease,
     history: &RunHistory,
     shared: &RuntimeShared,
-) -> Result<HistoryAnswer<CallState>, RunError> {
-    let reader = HistoryReader { history, journal: &*shared.parts.journal };
-    let located = reader.locate_call(&arrived, lease).await?;
-    let LocatedCall { attempt, status, unacknowledged, replay_index, driver_id } = located;
-    let (seq, repeat_index, row) = match status {
-        RecordedStatus::New(CallNumbering { seq, repeat_index }) => (seq, repeat_index, None),
-        RecordedStatus::Recorded { row, repeat_index } => (row.seq, repeat_index, Some(row)),
-        RecordedStatus::InProgress => {
-            let envelope = in_progress_envelope(arrived.tool(), arrived.elapsed_ms());
-            return Ok(HistoryAnswer::Hold(HoldReason::Unsettled(Box::new(envelope))));
-        }
-    };
-    let place = CallPlace {
-        seq,
-        repeat_index,
-        replay_index,
-        fencing_token: lease.fencing_token,
-        started_at_ms: shared.parts.clock.now_ms(),
-        attempt,
-        cursors: Arc::clone(&history.cursors),
-        unacknowledged,
-        _driver_id: driver_id,
-    };
+) -> Result<CallState, PipelineStop> {
+    let (place, row) = HistoryReader { history, shared }.locate_call(&arrived, lease).await?;
     let state = CallState::new(arrived, place);
     match row {
-        None => Ok(HistoryAnswer::Fresh(state)),
+        None => Ok(state),
         Some(row) => answer_recorded(state, row, history.resume_mode, shared).await,
     }
 }
@@ -82,41 +60,34 @@ async fn answer_recorded(
     row: Box<CallRow>,
     resume_mode: ResumeMode,
     shared: &RuntimeShared,
-) -> Result<HistoryAnswer<CallState>, RunError> {
-    let action = match (row.status, row.verdict) {
-        (CallStatus::Intended, _) => RecordedCallAction::Wait,
+) -> Result<CallState, PipelineStop> {
+    let resolution = match (row.status, row.verdict) {
+        // The outcome of this call could not be recorded; otherwise the call would not be unacknowledged.
+        (CallStatus::Intended, _) if state.is_unacknowledged() => DoubtResolution::InDoubt,
+        (CallStatus::Intended, _) => {
+            return Err(stop_in_progress(state.tool(), state.elapsed_ms()));
+        }
         (CallStatus::Failed, Some(SettlementVerdict::NotHappened))
-        | (CallStatus::Unknown, Some(SettlementVerdict::Retry)) => RecordedCallAction::Execute,
-        (CallStatus::Succeeded | CallStatus::Failed, _) => RecordedCallAction::Answer,
+        | (CallStatus::Unknown, Some(SettlementVerdict::Retry)) => DoubtResolution::NotHappened,
+        (CallStatus::Succeeded | CallStatus::Failed, _) => DoubtResolution::Happened(row.clone()),
         // The driver makes the call again because the refusal asked for that.
-        (CallStatus::Refused, _) if row.was_held_back() => RecordedCallAction::Execute,
+        (CallStatus::Refused, _) if row.was_held_back() => DoubtResolution::NotHappened,
         (CallStatus::Refused, _) => match resume_mode {
-            ResumeMode::Rejudge => RecordedCallAction::Execute,
-            ResumeMode::Continue | ResumeMode::Replay => RecordedCallAction::Answer,
+            ResumeMode::Rejudge => DoubtResolution::NotHappened,
+            ResumeMode::Continue | ResumeMode::Replay => DoubtResolution::Happened(row.clone()),
         },
         (CallStatus::Unknown, _) => match row.effect {
-            Effect::Read | Effect::Idempotent => RecordedCallAction::Execute,
-            Effect::Once => RecordedCallAction::Resolve,
+            Effect::Read | Effect::Idempotent => DoubtResolution::NotHappened,
+            Effect::Once => check_files_of_call(shared, &row).await?,
         },
     };
-    let resolution = match action {
-        RecordedCallAction::Answer => DoubtResolution::Happened(row.clone()),
-        RecordedCallAction::Execute => DoubtResolution::NotHappened,
-        // The outcome of this call could not be recorded; otherwise the call would not be unacknowledged.
-        RecordedCallAction::Wait if state.is_unacknowledged() => DoubtResolution::InDoubt,
-        RecordedCallAction::Wait => {
-            let envelope = in_progress_envelope(state.tool(), state.elapsed_ms());
-            return Ok(HistoryAnswer::Hold(HoldReason::Unsettled(Box::new(envelope))));
-        }
-        RecordedCallAction::Resolve => check_files_of_call(shared, &row).await?,
-    };
-    Ok(match resolution {
+    match resolution {
         DoubtResolution::Happened(row) => {
             if state.is_unacknowledged() {
                 acknowledge_row(&row, &*shared.parts.journal).await?;
                 state.acknowledge(row.seq);
             }
-            HistoryAnswer::Answer(Box::new(recorded_envelope(&row)))
+            Err(PipelineStop::Answered(Box::new(recorded_envelope(&row))))
         }
         DoubtResolution::NotHappened => {
             state.acknowledge(row.seq);
@@ -124,20 +95,20 @@ async fn answer_recorded(
             if row.effect == Effect::Once && row.verdict == Some(SettlementVerdict::Retry) {
                 state.set_repeated_call(row.id());
             }
-            HistoryAnswer::Fresh(state)
+            Ok(state)
         }
         DoubtResolution::InDoubt if state.has_probe() && row.status == CallStatus::Unknown => {
             state.renumber();
             state.set_in_doubt(row);
-            HistoryAnswer::Fresh(state)
+            Ok(state)
         }
-        DoubtResolution::InDoubt => hold_in_doubt(&state, &row),
-    })
+        DoubtResolution::InDoubt => Err(stop_in_doubt(&state, &row)),
+    }
 }
 
-/// Holds back a call that may have happened.
-pub(super) fn hold_in_doubt<T>(state: &CallState, row: &CallRow) -> HistoryAnswer<T> {
-    HistoryAnswer::Hold(HoldReason::Unsettled(Box::new(in_doubt_answer(state, row))))
+/// Stops a call that may have happened.
+pub(super) fn stop_in_doubt(state: &CallState, row: &CallRow) -> PipelineStop {
+    PipelineStop::Answered(Box::new(in_doubt_answer(state, row)))
 }
 
 /// Answers a call that may have happened. If the call comes again, it is still the same one.
@@ -147,23 +118,14 @@ pub(in crate::pipeline) fn in_doubt_answer(state: &CallState, row: &CallRow) -> 
 }
 
 /// Records that the driver receives the outcome of a call. A later call like it is then a new one.
-pub(super) async fn acknowledge_row(row: &CallRow, journal: &dyn Journal) -> Result<(), RunError> {
+pub(super) async fn acknowledge_row(
+    row: &CallRow,
+    journal: &dyn Journal,
+) -> Result<(), JournalError> {
     if row.settled_by.is_some() {
         journal.acknowledge(row.id()).await?;
     }
     Ok(())
-}
-
-/// The way to treat a call that repeats a recorded call.
-enum RecordedCallAction {
-    /// Return the recorded answer.
-    Answer,
-    /// Execute the call again, with a new number.
-    Execute,
-    /// Find out whether the call happened, from its files or with the tool's probe.
-    Resolve,
-    /// Tell the driver to wait, because the call is still executing.
-    Wait,
 }
 
 /// Returns the recorded answer, marked as replayed.
@@ -204,18 +166,4 @@ pub(super) fn in_doubt_envelope(row: &CallRow) -> Envelope {
         row.tool
     );
     Envelope::in_doubt(call.to_string(), error_text)
-}
-
-/// Returns the answer to a call that is executing already.
-fn in_progress_envelope(tool: &str, elapsed_ms: u64) -> Envelope {
-    let metadata = EnvelopeMetadata {
-        duration_ms: elapsed_ms,
-        code: Some(ErrorCode::Unavailable),
-        ..EnvelopeMetadata::default()
-    };
-    let error_text = format!(
-        "this call of {tool} is being executed already under the same name: wait for its answer, or give a new call \
-         another name"
-    );
-    Envelope::Error { error_text, metadata }
 }
