@@ -21,7 +21,6 @@ use haft_policy::{
     DecisionBasis, DirectoryTrees, Grant, HostScope, PathReach, PathSubject, PolicyDecision,
     ResolvedAccess, RuleRemedy, decide_access,
 };
-use haft_sandbox::Network;
 use rustix::fs::{Mode, mkdirat};
 use rustix::io::Errno;
 use tokio_util::sync::CancellationToken;
@@ -30,11 +29,11 @@ pub use self::read_only::ReadOnlyBackgroundProcesses;
 pub use self::server::{
     ServerProcessError, ServerProcessLauncher, ServerProcessParts, ServerProcesses,
 };
-use self::start::{ProcessStarter, is_within, readable_path, system_directory};
+use self::start::{ProcessReach, ProcessStarter, is_within, system_directory};
 use crate::connection_state::{ConnectionState, check_start_directory};
 use crate::roots::path_error;
 use crate::shared::RuntimeParts;
-use crate::shell::{ProcessBounds, working_directory};
+use crate::shell::working_directory;
 
 /// The permission bits of a directory that is made for a program, before the umask.
 const DIRECTORY_MODE: u32 = 0o777;
@@ -81,18 +80,17 @@ impl BackgroundProcesses for CallBackgroundProcesses {
                 );
                 return Err(ToolError::new(ErrorCode::CapabilityDenied, message));
             }
-            let bounds = ProcessBounds {
-                readable: self.readable(&request, &trees, &writable)?,
-                writable,
-                // The ordinary network is for commands, which are judged as such; this was judged by its hosts.
-                network: if hosts.is_empty() { Network::Loopback } else { Network::Proxied },
-                hosts,
-                memory_bytes: request.memory_bytes,
+            let readable = match request.files {
+                ProcessFileAccess::Roots => {
+                    trees.readable.iter().chain(&trees.writable).cloned().collect()
+                }
+                ProcessFileAccess::Nothing => Vec::new(),
             };
+            let access = ProcessReach { readable, writable, hosts };
             let RuntimeParts { launcher, sandbox, environment, .. } = self.runtime_parts();
             let processes = &self.connection.shared.processes;
             let starter = ProcessStarter { launcher, sandbox, environment, processes };
-            starter.start(request, directory, bounds).await
+            starter.start(request, directory, access).await
         })
     }
 }
@@ -132,28 +130,6 @@ impl CallBackgroundProcesses {
                 Ok(directory.handle)
             }
         }
-    }
-
-    /// Returns the paths that the program reads in addition to those of every command: the allowed part of the roots, and
-    /// the paths of its request.
-    fn readable(
-        &self,
-        request: &BackgroundProcessRequest,
-        trees: &DirectoryTrees,
-        writable: &[PathBuf],
-    ) -> Result<Vec<PathBuf>, ToolError> {
-        let mut readable: Vec<PathBuf> = match request.files {
-            ProcessFileAccess::Roots => {
-                trees.readable.iter().chain(&trees.writable).cloned().collect()
-            }
-            ProcessFileAccess::Nothing => Vec::new(),
-        };
-        for path in &request.readable {
-            readable.push(readable_path(&self.runtime_parts().sandbox, path)?);
-        }
-        // A writable path is readable too. Naming it twice would make it read-only.
-        readable.retain(|path| !is_within(path, writable));
-        Ok(readable)
     }
 
     /// Returns the directories that the program can change. Each is judged with everything beneath it, because haft

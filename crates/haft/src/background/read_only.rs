@@ -2,20 +2,17 @@
 //! change no file and reach no host, because no rule judges them and no journal records them.
 
 use std::ffi::OsString;
-use std::sync::Arc;
 
 use haft_contract::{
     BackgroundProcess, BackgroundProcessRequest, BackgroundProcesses, BoxFuture, ErrorCode,
     ProcessWriteAccess, ToolError,
 };
-use haft_policy::HostScope;
-use haft_sandbox::{Launcher, Network};
+use haft_sandbox::Launcher;
 
-use super::start::{ProcessStarter, readable_path, root_directory};
+use super::start::{ProcessReach, ProcessStarter, root_directory};
 use crate::process_registry::ProcessRegistry;
 use crate::roots::WorkspaceRoots;
 use crate::sandbox::Sandbox;
-use crate::shell::ProcessBounds;
 
 /// Starts programs that belong to no call and only read, confined like the programs of calls.
 ///
@@ -59,19 +56,9 @@ impl BackgroundProcesses for ReadOnlyBackgroundProcesses {
             }
             let Self { launcher, sandbox, roots, environment, processes } = self;
             let directory = root_directory(roots, request.cwd.as_deref().unwrap_or("."))?;
-            let mut readable = roots.paths();
-            for path in &request.readable {
-                readable.push(readable_path(sandbox, path)?);
-            }
-            let bounds = ProcessBounds {
-                writable: Vec::new(),
-                readable,
-                network: Network::Loopback,
-                hosts: Arc::new(HostScope::default()),
-                memory_bytes: request.memory_bytes,
-            };
+            let access = ProcessReach { readable: roots.paths(), ..ProcessReach::default() };
             let starter = ProcessStarter { launcher, sandbox, environment, processes };
-            starter.start(request, directory, bounds).await
+            starter.start(request, directory, access).await
         })
     }
 }

@@ -14,13 +14,12 @@ use haft_policy::{
     Capabilities, Conditions, HostScope, PathReach, PathSubject, PatternError, ResolvedAccess,
     Rule, RuleAction, RuleErrors, RuleScope, RuleSet, decide_access,
 };
-use haft_sandbox::{Launcher, Network};
+use haft_sandbox::Launcher;
 
-use super::start::{ProcessStarter, is_within, readable_path, root_directory, system_directory};
+use super::start::{ProcessReach, ProcessStarter, is_within, root_directory, system_directory};
 use crate::process_registry::ProcessRegistry;
 use crate::roots::WorkspaceRoots;
 use crate::sandbox::Sandbox;
-use crate::shell::ProcessBounds;
 
 /// The variable that stands for all roots.
 const WORKSPACE: &str = "{workspace}";
@@ -251,22 +250,13 @@ impl BackgroundProcesses for ServerProcessLauncher {
                 Some(directory) => root_directory(roots, directory)?,
                 None => system_directory(sandbox, roots)?,
             };
-            let mut readable = self.readable.clone();
-            for path in &request.readable {
-                readable.push(readable_path(sandbox, path)?);
-            }
-            // Naming a writable place twice would make it read-only.
-            readable.retain(|place| !is_within(place, &self.writable));
-            let is_alone = self.hosts.is_empty();
-            let bounds = ProcessBounds {
+            let access = ProcessReach {
+                readable: self.readable.clone(),
                 writable: self.writable.clone(),
-                readable,
-                network: if is_alone { Network::Loopback } else { Network::Proxied },
                 hosts: Arc::clone(&self.hosts),
-                memory_bytes: request.memory_bytes,
             };
             let starter = ProcessStarter { launcher, sandbox, environment, processes };
-            starter.start(request, directory, bounds).await
+            starter.start(request, directory, access).await
         })
     }
 }

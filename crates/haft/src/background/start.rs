@@ -3,10 +3,11 @@
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use haft_contract::{BackgroundProcess, BackgroundProcessRequest, ErrorCode, ToolError};
-use haft_policy::PathSubject;
-use haft_sandbox::{Launcher, SandboxCommand};
+use haft_policy::{HostScope, PathSubject};
+use haft_sandbox::{Launcher, Network, SandboxCommand};
 use rustix::fs::{Mode, OFlags, open};
 
 use super::process::RunningProcess;
@@ -27,14 +28,44 @@ pub(super) struct ProcessStarter<'a> {
     pub(super) processes: &'a ProcessRegistry,
 }
 
+/// The places that a background process may reach.
+#[derive(Default)]
+pub(super) struct ProcessReach {
+    /// The directories that it can read, in addition to those of every process.
+    pub(super) readable: Vec<PathBuf>,
+    /// The directories that it can change.
+    pub(super) writable: Vec<PathBuf>,
+    /// The hosts that its proxy admits.
+    pub(super) hosts: Arc<HostScope>,
+}
+
 impl ProcessStarter<'_> {
-    /// Starts the requested program in a directory, within these bounds.
+    /// Starts the requested program in a directory, with this access and the readable paths of its request.
+    ///
+    /// Fails if the sandbox hides one of these paths from every process, or if the program cannot be started.
     pub(super) async fn start(
         &self,
         request: BackgroundProcessRequest,
         directory: OwnedFd,
-        bounds: ProcessBounds,
+        access: ProcessReach,
     ) -> Result<Box<dyn BackgroundProcess>, ToolError> {
+        let ProcessReach { mut readable, writable, hosts } = access;
+        for path in &request.readable {
+            // The grant leaves out a path that does not exist.
+            let path = path.canonicalize().unwrap_or_else(|_| path.clone());
+            self.sandbox.check_read(&PathSubject::outside_roots(path.clone()))?;
+            readable.push(path);
+        }
+        // A writable path is readable too. Naming it twice would make it read-only.
+        readable.retain(|path| !is_within(path, &writable));
+        let bounds = ProcessBounds {
+            readable,
+            writable,
+            // The ordinary network is for commands, which are judged as such. Programs are judged by their hosts.
+            network: if hosts.is_empty() { Network::Loopback } else { Network::Proxied },
+            hosts,
+            memory_bytes: request.memory_bytes,
+        };
         let channel = match request.channel {
             haft_contract::ProcessChannel::Descriptor => haft_sandbox::CommandChannel::Descriptor,
             haft_contract::ProcessChannel::Stdio => haft_sandbox::CommandChannel::Stdio,
@@ -75,14 +106,6 @@ pub(super) fn system_directory(
         let message = format!("{} cannot be entered: {errno}", place.display());
         ToolError::new(ErrorCode::ProcessSpawnFailed, message)
     })
-}
-
-/// Returns the canonical path that a program asks to read. Refuses a path that the sandbox hides from every process.
-pub(super) fn readable_path(sandbox: &Sandbox, path: &Path) -> Result<PathBuf, ToolError> {
-    // The grant leaves out a path that does not exist.
-    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    sandbox.check_read(&PathSubject::outside_roots(path.clone()))?;
-    Ok(path)
 }
 
 /// Returns whether a path is one of the directories or lies in one.
