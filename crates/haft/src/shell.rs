@@ -5,7 +5,6 @@ mod collector;
 mod confined;
 mod failure_hint;
 
-use std::ffi::OsString;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -29,8 +28,6 @@ pub(crate) use self::confined::{
 use self::failure_hint::CommandContext;
 use crate::connection_state::{ConnectionState, check_start_directory};
 use crate::files::PathResolver;
-use crate::shared::RuntimeShared;
-use crate::sidecar::Sidecars;
 use crate::stopwatch::CallStopwatch;
 
 /// Between two reports of progress, in milliseconds.
@@ -44,10 +41,6 @@ pub(crate) struct CallShell {
     pub(crate) connection: Arc<ConnectionState>,
     /// The tool that runs the commands.
     pub(crate) tool: ToolId,
-    /// Resolves the directory that a command starts in.
-    pub(crate) paths: PathResolver,
-    /// The sidecars for long outputs.
-    pub(crate) sidecars: Arc<Sidecars>,
     /// Receives reports while a command runs.
     pub(crate) progress: Arc<dyn ProgressSink>,
     /// Cancelled when the call is to stop.
@@ -56,35 +49,16 @@ pub(crate) struct CallShell {
     pub(crate) time: Arc<CallStopwatch>,
     /// The largest output in bytes that is not cut.
     pub(crate) output_bytes_max: usize,
-    /// The environment of the commands.
-    pub(crate) environment: CallEnvironment,
+    /// The key of the call, which gives commands their idempotency key.
+    pub(crate) call_key: CallKey,
+    /// The attempt of the call, which gives commands their task key.
+    pub(crate) scope: AttemptAddress,
     /// Names the call in the names of sidecars.
     pub(crate) label: CallLabel,
     /// The hosts that the call's commands may reach.
     pub(crate) hosts: Arc<HostScope>,
     /// Whether the tool changes files: the commands of one that does not can only read the roots.
     pub(crate) changes_files: bool,
-}
-
-/// The parts of the environment of the call's commands; built late, because most calls run no command.
-pub(crate) struct CallEnvironment {
-    /// The state of the runtime, with the configured environment.
-    pub(crate) shared: Arc<RuntimeShared>,
-    /// The key of the call, which gives commands their idempotency key.
-    pub(crate) call_key: CallKey,
-    /// The attempt of the call, which gives commands their task key.
-    pub(crate) scope: AttemptAddress,
-}
-
-impl CallEnvironment {
-    /// Returns the configured environment and the call's own keys.
-    fn variables(&self) -> Vec<(OsString, OsString)> {
-        let mut variables = self.shared.parts.environment.clone();
-        let task_key = CallKey::task_key(&self.scope);
-        variables.push(("HAFT_IDEMPOTENCY_KEY".into(), self.call_key.idempotency_key().into()));
-        variables.push(("HAFT_TASK_KEY".into(), task_key.into()));
-        variables
-    }
 }
 
 /// Names the call in the names of its files.
@@ -101,15 +75,18 @@ impl Shell for CallShell {
         Box::pin(async move {
             let trees = self.connection.process_trees(&self.tool);
             let WorkingDirectory { handle, path: directory } =
-                working_directory(&self.paths, request.cwd.as_deref())?;
+                working_directory(&self.connection.paths, request.cwd.as_deref())?;
             check_start_directory(&directory, &trees)?;
             self.connection.check_enforceable(&trees, &self.hosts)?;
             let mut command = SandboxCommand::new(&request.program, handle).args(&request.args);
-            command.env = self.environment.variables();
+            command.env = self.connection.shared.parts.environment.clone();
+            let idempotency_key = self.call_key.idempotency_key().into();
+            command.env.push(("HAFT_IDEMPOTENCY_KEY".into(), idempotency_key));
+            command.env.push(("HAFT_TASK_KEY".into(), CallKey::task_key(&self.scope).into()));
             let mut started = self.start(command, &trees).await?;
             let process = &mut started.process;
             let mut collector =
-                OutputCollector::new(self.output_bytes_max, &self.sidecars, &self.label);
+                OutputCollector::new(self.output_bytes_max, &self.connection.sidecars, &self.label);
             let stopped = match self.read_output(process, &mut collector).await {
                 // A command can close its output before it ends.
                 None => tokio::select! {
@@ -140,7 +117,7 @@ impl Shell for CallShell {
             let output = collector.finish();
             let confinement_hint = failure_hint::failed_status(ending).and_then(|status| {
                 let context = CommandContext {
-                    sandbox: &self.environment.shared.parts.sandbox,
+                    sandbox: &self.connection.shared.parts.sandbox,
                     writable: &self.writable(&trees),
                     directory: &directory,
                     enforced: confined.enforced,

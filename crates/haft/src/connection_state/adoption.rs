@@ -2,7 +2,7 @@
 //! transcript needs it, and so does a recalled call. Adopting executes nothing, and gives no state that a call could
 //! not give.
 
-use haft_contract::{ConnectionStore, Envelope, Todo, ToolOrigin};
+use haft_contract::{ConnectionStore, Envelope, Skills, Todo, ToolOrigin};
 use haft_policy::{RuleAction, decide_access};
 use serde_json::Value;
 
@@ -24,7 +24,8 @@ impl ConnectionState {
             Some(ConnectionStore::FoundTools) => self.adopt_search(answer),
             Some(ConnectionStore::Skills) => {
                 if let Some(name) = input.get("name").and_then(Value::as_str) {
-                    self.skills.adopt_skill(name);
+                    // Calls can then read the files of the skill. If it cannot be loaded any more, it has no files.
+                    let _ = self.skills.load(name);
                 }
             }
             Some(ConnectionStore::Todos) => {

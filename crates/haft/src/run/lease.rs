@@ -14,10 +14,8 @@ pub(super) type ReleaseLease = Box<dyn FnOnce(Lease) + Send + Sync>;
 pub(super) struct HeldLease {
     /// The lease as the journal made it.
     lease: Lease,
-    /// Whether the run had calls before this lease.
-    prior_calls: PriorCalls,
-    /// Whether the calls of the run are the nodes of a plan.
-    driver: RunDriver,
+    /// The facts that a call needs.
+    view: LeaseView,
     /// Ends the task that renews the lease.
     renewing: AbortHandle,
     /// Releases the lease; taken when it is dropped.
@@ -64,8 +62,7 @@ impl HeldLease {
         renewing: AbortHandle,
         release: ReleaseLease,
     ) -> Self {
-        let LeaseView { prior_calls, driver, .. } = view;
-        Self { lease, prior_calls, driver, renewing, release: Some(release) }
+        Self { lease, view, renewing, release: Some(release) }
     }
 
     /// Returns the lease as the journal made it.
@@ -75,11 +72,7 @@ impl HeldLease {
 
     /// Returns the facts that a call needs.
     pub(super) fn view(&self) -> LeaseView {
-        LeaseView {
-            fencing_token: self.lease.fencing_token,
-            prior_calls: self.prior_calls,
-            driver: self.driver,
-        }
+        self.view
     }
 }
 

@@ -1,6 +1,6 @@
 //! The state of one run in this process: its attempts, and the lease while this process holds it.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use haft_journal::Lease;
 
@@ -13,32 +13,30 @@ pub(crate) struct RunTracker {
     /// The attempts of the run that had calls in this process.
     pub(super) attempts: Arc<AttemptTrackers>,
     /// Set while this process has the lease; locked to read, set or drop it.
-    held_lease: Mutex<Option<Arc<HeldLease>>>,
+    held_lease: Mutex<Option<HeldLease>>,
 }
 
 impl RunTracker {
     /// Returns the lease that this process has, if it has the run.
     pub(crate) fn held_lease(&self) -> Option<Lease> {
-        let held = self.held_lease.lock().unwrap_or_else(PoisonError::into_inner);
-        held.as_ref().map(|held| held.lease().clone())
+        self.lock_lease().as_ref().map(|held| held.lease().clone())
     }
 
     /// Returns the view of the lease that this process has, if it has the lease.
     pub(super) fn held_lease_view(&self) -> Option<LeaseView> {
-        let held = self.held_lease.lock().unwrap_or_else(PoisonError::into_inner);
-        held.as_ref().map(|held| held.view())
+        self.lock_lease().as_ref().map(HeldLease::view)
     }
 
     /// Stores the lease that this process has taken.
     pub(super) fn set_lease(&self, held: HeldLease) {
-        *self.held_lease.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(held));
+        *self.lock_lease() = Some(held);
     }
 
     /// Drops the lease with this fencing token, which another process took over. Others may have made calls since, so
     /// all counters are dropped too. The next call takes the lease again.
     pub(crate) fn drop_lease(&self, fencing_token: u64) {
         let lost = {
-            let mut held = self.held_lease.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut held = self.lock_lease();
             let lost = held.take_if(|held| held.lease().fencing_token == fencing_token);
             if lost.is_some() {
                 self.attempts.clear();
@@ -46,5 +44,9 @@ impl RunTracker {
             lost
         };
         drop(lost);
+    }
+
+    fn lock_lease(&self) -> MutexGuard<'_, Option<HeldLease>> {
+        self.held_lease.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -107,7 +107,7 @@ impl CallShell {
         command: SandboxCommand,
         trees: &DirectoryTrees,
     ) -> Result<StartedProcess, ToolError> {
-        let parts = &self.environment.shared.parts;
+        let parts = &self.connection.shared.parts;
         let network = if parts.allow_network && self.hosts.is_unrestricted() {
             Network::Host
         } else if self.hosts.is_empty() {
@@ -134,7 +134,7 @@ impl CallShell {
         }
         let mut directories = trees.writable.clone();
         // Only the file in a root counts, because the operator chose the root. Tools can write files further down.
-        let roots = self.environment.shared.parts.roots.paths();
+        let roots = self.connection.shared.parts.roots.paths();
         let linked: Vec<_> = roots
             .iter()
             .filter(|root| trees.writable.contains(root))

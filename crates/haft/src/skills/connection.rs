@@ -68,12 +68,6 @@ impl ConnectionSkills {
         Contract { description, ..contract.clone() }
     }
 
-    /// Loads a skill whose text was recalled, so that calls can read its files. If the skill cannot be loaded any more,
-    /// it has no files.
-    pub(crate) fn adopt_skill(&self, name: &str) {
-        let _ = self.load(name);
-    }
-
     /// Returns the problems of the found skills, one line each.
     pub(crate) fn problems(&self) -> &[String] {
         &self.entries().problems
