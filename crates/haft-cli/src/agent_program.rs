@@ -21,7 +21,6 @@ use haft::{Asker, HeadlessAsker};
 
 use self::view::{SessionEvent, SessionScreen};
 use crate::asking::{ScreenAsker, TerminalAsker};
-use crate::views::session::SessionScreen;
 use haft_app::ProjectRuleFile;
 
 /// Asks the person at the terminal while the session's view is on it.

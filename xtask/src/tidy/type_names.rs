@@ -19,19 +19,10 @@ pub(super) struct SharedTypeName {
     pub(super) why: &'static str,
 }
 
-const ONE_A_PLATFORM: &str = "one definition for each platform; only one of them is built";
 const TO_RENAME: &str = "needs another name";
 
-pub(super) const SHARED_TYPE_NAMES: &[SharedTypeName] = &[
-    SharedTypeName { name: "Asker", why: TO_RENAME },
-    SharedTypeName { name: "Launcher", why: ONE_A_PLATFORM },
-    SharedTypeName { name: "ProcessControl", why: ONE_A_PLATFORM },
-    SharedTypeName { name: "ProcessOutput", why: ONE_A_PLATFORM },
-    SharedTypeName { name: "RecoveryReport", why: ONE_A_PLATFORM },
-    SharedTypeName { name: "Refusal", why: TO_RENAME },
-    SharedTypeName { name: "Root", why: ONE_A_PLATFORM },
-    SharedTypeName { name: "SandboxProcess", why: ONE_A_PLATFORM },
-];
+pub(super) const SHARED_TYPE_NAMES: &[SharedTypeName] =
+    &[SharedTypeName { name: "Asker", why: TO_RENAME }];
 
 /// Fails visible types that share their name, too many private ones that do, and stale exceptions.
 pub(super) fn check(files: &[ProductionFile], shared: &[SharedTypeName]) -> Vec<TidyViolation> {

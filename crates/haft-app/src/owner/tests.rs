@@ -1,4 +1,4 @@
-//! Who is gone, who is not, and of whom nothing is said.
+//! Which processes are gone, which are not, and which cannot be seen.
 
 use std::process::{Child, Command, Stdio};
 

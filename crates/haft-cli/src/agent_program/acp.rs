@@ -20,7 +20,7 @@ use crate::views::output;
 use haft_app::calendar::rfc3339;
 use haft_app::compose;
 use haft_app::compose::agent::{AgentFrontEnd, ComposedAgent};
-use haft_app::providers::named_models;
+use haft_app::named_models;
 use haft_app::settings::{EffectiveSettings, UntrustedSettings};
 
 /// Runs the command.

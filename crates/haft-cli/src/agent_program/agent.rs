@@ -23,7 +23,7 @@ use crate::error::{CommandError, CommandResult, CommandStatus};
 use crate::views::output;
 use haft_app::compose;
 use haft_app::compose::agent::{AgentFrontEnd, ComposedAgent};
-use haft_app::providers::named_models;
+use haft_app::named_models;
 use haft_app::settings::EffectiveSettings;
 
 /// The result of the work of one command.

@@ -19,6 +19,7 @@ use crate::plan_run::{NODES_LISTED_MAX, dangerous, is_name_of};
 use crate::views::output;
 use haft_app::Preset;
 use haft_app::compose;
+use haft_app::quote;
 use haft_app::settings::EffectiveSettings;
 
 /// Problems of a plan that are shown at once.

@@ -9,7 +9,7 @@ use clap::builder::{BoolishValueParser, TypedValueParser};
 use haft_contract::limits::{OUTPUT_BYTES_MAX, TIMEOUT_MS_MAX};
 use haft_tools::Profile;
 
-use crate::views::output::Color;
+use crate::arguments::named_values::named_values;
 use haft_app::{NetworkGuardName, Preset, SettingOverrides};
 
 /// Where calls come from and how far they may go. A flag comes before the environment, and that before the manifest.

@@ -3,15 +3,6 @@
 use clap::Args;
 
 use crate::model::ModelArgs;
-use crate::next_step;
-use crate::signals;
-use crate::views::output;
-use haft_app::calendar::rfc3339;
-use haft_app::compose::agent::{AgentFrontEnd, ComposedAgent};
-use haft_app::host::AppHost;
-use haft_app::named_models;
-use haft_app::settings::{EffectiveSettings, UntrustedSettings};
-use haft_app::{compose, settings};
 
 /// Let an editor talk to agents over standard input and output, by the Agent Client Protocol
 ///

@@ -3,13 +3,6 @@
 use clap::Args;
 
 use crate::model::ModelArgs;
-use crate::views::output;
-use crate::views::session::{SessionView, SessionViewFormat};
-use haft_app::compose::agent::{AgentFrontEnd, ComposedAgent};
-use haft_app::host::AppHost;
-use haft_app::named_models;
-use haft_app::settings::EffectiveSettings;
-use haft_app::{compose, settings};
 
 /// Talk to an agent that works in this directory
 ///

@@ -19,10 +19,8 @@ use crate::error::{CommandError, CommandResult, CommandStatus};
 use crate::signals;
 use crate::views::output;
 use crate::views::remedy;
-use haft_app::host::AppHost;
-use haft_app::settings::EffectiveSettings;
 use haft_app::without_passwords;
-use haft_app::{compose, quote, settings};
+use haft_app::{compose, quote};
 
 /// Call a tool and print its answer
 ///

@@ -6,11 +6,9 @@ use std::io::{self, Write};
 use clap::Args;
 use serde::Serialize;
 
-use crate::arguments::setting_args::SettingArgs;
-use crate::error::{CommandError, CommandStatus};
-use crate::views::output;
+use crate::arguments::cli_context::CliContext;
+use crate::error::{CommandError, CommandResult, CommandStatus};
 use haft_app::TrustStore;
-use haft_app::host::AppHost;
 use haft_app::manifest::{FILE_NAME, ManifestFile};
 use haft_app::quote;
 

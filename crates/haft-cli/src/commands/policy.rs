@@ -14,9 +14,8 @@ use clap::{Args, Subcommand};
 
 use crate::arguments::cli_context::CliContext;
 use crate::arguments::setting_args::preset_parser;
-use crate::error::{CommandError, CommandStatus};
+use crate::error::CommandResult;
 use haft_app::Preset;
-use haft_app::host::AppHost;
 
 /// Show, explain and check the rules that decide what calls may do
 #[derive(Args)]

@@ -10,11 +10,9 @@ use serde::Serialize;
 
 use self::agents::{TrustedAgentReport, agents};
 use self::python::{TrustedDirectoryReport, directories};
-use crate::arguments::setting_args::SettingArgs;
-use crate::error::{CommandError, CommandStatus};
-use crate::views::output;
+use crate::arguments::cli_context::CliContext;
+use crate::error::{CommandResult, CommandStatus};
 use haft_app::TrustStore;
-use haft_app::host::AppHost;
 use haft_app::manifest::ManifestFile;
 use haft_app::settings;
 use haft_app::split_privileged;

@@ -18,7 +18,6 @@ use crate::signals;
 use crate::views::output;
 use haft_app::JournalLocation;
 use haft_app::calendar::rfc3339;
-use haft_app::host::AppHost;
 
 /// Calls that a tail begins with.
 pub(crate) const TAIL_CALLS: u32 = 10;
