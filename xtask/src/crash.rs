@@ -2,7 +2,8 @@
 //! `haft-tools`, which has the runtime, the journal and the tools at hand, one of `haft-plan`, whose runs are plans, and
 //! one of `haft-agent`, whose runs are conversations. Here is only how they are started, and how the kills are shared out.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use crate::process::{cargo, run as run_program};
 use crate::usage::UsageError;
@@ -58,9 +59,21 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> anyhow::Result<()> {
 
 /// Runs the share that fits into a run of the tests, with a new seed each time. The seed is printed.
 pub(crate) fn run_share(root: &Path) -> anyhow::Result<()> {
-    start(root, &[], OF_CALLS, &kills_option(KILLS_DEFAULT))?;
-    start(root, &[], OF_PLANS, &kills_option(KILLS_DEFAULT / KILLS_OF_CALLS_PER_PLAN))?;
-    start(root, &[], OF_AGENTS, &kills_option(KILLS_DEFAULT / KILLS_OF_CALLS_PER_AGENT))
+    // The tests build all examples of the workspace anyway. `cargo run` would build the dependencies of each package once
+    // more, with the features that this package alone asks for.
+    run_program(cargo().current_dir(root).args(["build", "--quiet", "--workspace", "--examples"]))?;
+    let target =
+        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
+    let directory = target.join("debug/examples");
+    for ((_, example), kills) in [
+        (OF_CALLS, KILLS_DEFAULT),
+        (OF_PLANS, KILLS_DEFAULT / KILLS_OF_CALLS_PER_PLAN),
+        (OF_AGENTS, KILLS_DEFAULT / KILLS_OF_CALLS_PER_AGENT),
+    ] {
+        let mut program = Command::new(directory.join(example));
+        run_program(program.current_dir(root).args(kills_option(kills)))?;
+    }
+    Ok(())
 }
 
 fn kills_option(kills: u64) -> [String; 2] {
