@@ -2,7 +2,7 @@
 //! what went in can be.
 #![no_main]
 
-use haft_reader::charset::{DeclaredCharset, decode};
+use haft_reader::charset::decode;
 use haft_reader::{FetchedPage, PageKind, read_page};
 use libfuzzer_sys::fuzz_target;
 
@@ -27,7 +27,7 @@ fuzz_target!(|input: &[u8]| {
     let Some((kind, bytes)) = input.split_first() else { return };
     let content_type = CONTENT_TYPES[usize::from(*kind) % CONTENT_TYPES.len()];
     let page = FetchedPage { bytes, content_type, url: "https://a.example.jp/b?c" };
-    let decoded = decode(bytes, &DeclaredCharset::from_html(&page));
+    let decoded = decode(&page, PageKind::Html);
     assert!(decoded.text.len() <= bytes.len() * GROWTH_MAX + ROOM);
     // Libraries of others read HTML and PDF, in a process of their own.
     let Ok(extracted) = read_page(&page) else { return };

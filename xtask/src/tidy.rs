@@ -65,7 +65,7 @@ pub(crate) const CRATE_EDGES: &[CrateEdges] = &[
     edges("haft-mcp", &["haft-contract", "haft"], &["haft-policy", "haft-sandbox", "haft-journal"]),
     // Asks language servers, which are programs like those of other tools: the contract is enough.
     edges("haft-lsp", &["haft-contract"], &["haft", "haft-policy", "haft-sandbox", "haft-journal"]),
-    edges("haft-server", &["haft-contract"], &[]),
+    edges("haft-server", &[], &[]),
     // Not shipped: a server that speaks the wires of providers, for tests of whatever asks models.
     edges("haft-scripted-model", &[], &[]),
     edges("haft-model", &["haft-contract"], &["haft-model", "haft-scripted-model"]),
@@ -74,15 +74,7 @@ pub(crate) const CRATE_EDGES: &[CrateEdges] = &[
     // Not shipped: the tools that the protocol's conformance suite calls, offered through all of haft.
     edges(
         "haft-conformance",
-        &[
-            "haft-contract",
-            "haft-policy",
-            "haft-sandbox",
-            "haft-journal",
-            "haft",
-            "haft-mcp",
-            "haft-server",
-        ],
+        &["haft-contract", "haft-policy", "haft-journal", "haft", "haft-mcp", "haft-server"],
         &[],
     ),
     // A tool in Python is a tool like any other, so that its host needs the contract only.
@@ -106,7 +98,7 @@ pub(crate) const CRATE_EDGES: &[CrateEdges] = &[
     edges(
         "haft-acp",
         &["haft-contract", "haft-patch", "haft-journal", "haft", "haft-agent"],
-        &["haft-model", "haft-policy", "haft-sandbox", "haft-scripted-model", "haft-tools"],
+        &["haft-model", "haft-policy", "haft-scripted-model", "haft-tools"],
     ),
     // Puts together everything that a front end runs. It reads configuration, and the environment through its host.
     edges(
@@ -147,11 +139,10 @@ pub(crate) const CRATE_EDGES: &[CrateEdges] = &[
             "haft-plan",
             "haft-agent",
             "haft-acp",
-            "haft-lsp",
             "haft-mcp",
             "haft-server",
         ],
-        &["haft-scripted-model"],
+        &["haft-lsp", "haft-scripted-model"],
     ),
     edges("xtask", &[], &[]),
 ];

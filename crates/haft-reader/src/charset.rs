@@ -14,15 +14,15 @@ const CHARS_PER_SLIP: usize = 2_000;
 
 /// A page's text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct DecodedText {
+pub struct DecodedText {
     /// The text, with U+FFFD for each unreadable character.
-    pub(crate) text: String,
+    pub text: String,
     /// The character set's name.
-    pub(crate) charset: &'static str,
+    pub charset: &'static str,
 }
 
 /// Returns the text of a page.
-pub(crate) fn decode(page: &FetchedPage<'_>, kind: PageKind) -> DecodedText {
+pub fn decode(page: &FetchedPage<'_>, kind: PageKind) -> DecodedText {
     let bytes = page.bytes;
     // A mark is part of the content, and nothing else looks like one.
     if let Some((encoding, length)) = Encoding::for_bom(bytes) {

@@ -6,7 +6,7 @@
 //! [`serve`].
 #![deny(missing_docs)]
 
-mod charset;
+pub mod charset;
 mod describe;
 mod html;
 pub mod limits;
