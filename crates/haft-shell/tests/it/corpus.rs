@@ -49,3 +49,8 @@ fn every_program_is_found_or_the_line_is_unknown() {
     // newly known lines are analysed correctly.
     expect!["78 of 114"].assert_eq(&format!("{known} of {}", cases.len()));
 }
+
+/// Returns the lines of the collection.
+pub(crate) fn lines() -> Vec<String> {
+    cases().into_iter().map(|case| case.line).collect()
+}

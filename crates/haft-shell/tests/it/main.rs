@@ -1,5 +1,6 @@
 //! Tests of the analysis through its public interface.
 
+mod bash;
 mod bounds;
 mod corpus;
 mod given_files;
@@ -9,4 +10,5 @@ mod made_up;
 mod oracle;
 mod refusals;
 mod shown;
+mod syntax_lines;
 mod trace;
