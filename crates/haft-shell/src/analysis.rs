@@ -72,9 +72,9 @@ impl CommandWord {
 }
 
 /// Words that are not a program unless they are quoted.
-const RESERVED: &[&str] = &[
-    "case", "coproc", "do", "done", "elif", "else", "esac", "fi", "for", "function", "if", "in",
-    "select", "then", "time", "until", "while",
+pub(crate) const RESERVED: &[&str] = &[
+    "!", "[[", "{", "}", "case", "coproc", "do", "done", "elif", "else", "esac", "fi", "for",
+    "function", "if", "in", "select", "then", "time", "until", "while",
 ];
 
 /// Formats words as a line that bash parses to the same words.
@@ -142,8 +142,6 @@ pub enum UnknownReason {
     TooLarge,
     /// It is not valid bash, at least in part.
     Syntax,
-    /// It is ambiguous.
-    Ambiguous,
     /// It contains an unsupported construct, such as `coproc` or `select`.
     Construct,
     /// It contains code where code is not analysed, such as inside `${…}`.
@@ -178,7 +176,6 @@ impl fmt::Display for UnknownReason {
         formatter.write_str(match self {
             Self::TooLarge => "it exceeds a limit on length, depth or number of commands",
             Self::Syntax => "it is not understood",
-            Self::Ambiguous => "it is ambiguous",
             Self::Construct => "it contains an unsupported construct",
             Self::Expansion => "it contains code inside an expansion",
             Self::Arithmetic => "its arithmetic could run code from data",

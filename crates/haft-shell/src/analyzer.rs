@@ -14,7 +14,7 @@ use crate::operands;
 use crate::programs::{self, base_name};
 use crate::syntax::{
     self, AssignedValue, ChainOperator, EmbeddedCode, LineRedirectKind, LoopStatement, Redirect,
-    ShellScript, ShellWord, SimpleStatement, Statement, UncomparedSource,
+    ShellScript, ShellWord, SimpleStatement, Statement,
 };
 use crate::variables;
 use crate::word::{self, DecodedWord};
@@ -39,8 +39,8 @@ pub(crate) fn analyze_command(words: &[CommandWord]) -> ShellAnalysis {
     })
 }
 
-/// Analyses in a separate thread. It gives both parsers a stack of known size, and turns a panic of
-/// theirs into an unknown line.
+/// Analyses in a separate thread. It gives the parser a stack of known size, and turns a panic of
+/// the parser into an unknown line.
 fn analyze_in_thread(
     line: &str,
     step: impl Fn(&mut LineAnalyzer, &StatementScope) -> Result<(), UnknownReason> + Send,
@@ -239,10 +239,7 @@ impl LineAnalyzer {
                 let mut places = scope.directories.clone();
                 for arm in arms {
                     for pattern in &arm.patterns {
-                        self.add_unknown_if_err(
-                            &pattern.source,
-                            word::check_no_code(&pattern.source),
-                        );
+                        self.analyze_word(pattern, scope);
                     }
                     // The previous body may fall through to this one.
                     places = self
@@ -253,8 +250,8 @@ impl LineAnalyzer {
                 DirectoriesAfter { succeeded: places.clone(), failed: places }
             }
             Statement::Function { name, body } => self.define_function(name, body, scope),
-            Statement::Test(UncomparedSource(source)) => {
-                self.add_unknown_if_err(source, word::check_no_code(source));
+            Statement::Test(source) => {
+                self.add_unknown_if_err(source, word::check_test(source));
                 let compares = ["-eq ", "-ne ", "-lt ", "-le ", "-gt ", "-ge "];
                 self.findings.data.evaluates |=
                     compares.iter().any(|operator| source.contains(operator));
@@ -265,7 +262,7 @@ impl LineAnalyzer {
                 DirectoriesAfter::unchanged(scope)
             }
             Statement::Arithmetic(source) => {
-                self.check_arithmetic(&source.0);
+                self.check_arithmetic(source);
                 DirectoriesAfter::unchanged(scope)
             }
             Statement::Redirected(inner, redirects) => {
@@ -307,7 +304,7 @@ impl LineAnalyzer {
             self.check_variable(variable, variable, None);
         }
         if let Some(source) = &repeated.arithmetic {
-            self.check_arithmetic(&source.0);
+            self.check_arithmetic(source);
         }
         for word in &repeated.words {
             if !self.analyze_word(word, scope) {
@@ -373,14 +370,14 @@ impl LineAnalyzer {
             let is_for_read = assignment.name == "IFS" && program == Some("read");
             let name = &assignment.name;
             if let Some(subscript) = &assignment.subscript {
-                self.check_arithmetic(&subscript.0);
+                self.check_arithmetic(subscript);
             }
             match &assignment.value {
                 AssignedValue::Scalar(word) => {
                     let text = format!("{name}={}", word.source);
                     self.analyze_embedded_code(word, scope);
-                    if word.code_expansions.iter().any(|hole| hole.code != EmbeddedCode::Arithmetic)
-                    {
+                    let is_output = |code| !matches!(code, &EmbeddedCode::Arithmetic);
+                    if word.code_expansions.iter().any(|hole| is_output(&hole.code)) {
                         self.findings.data.add_unknown();
                     }
                     match word::decode(word) {
@@ -394,9 +391,9 @@ impl LineAnalyzer {
                     }
                 }
                 AssignedValue::Array(source) => {
-                    let text = format!("{name}={}", source.0);
+                    let text = format!("{name}={source}");
                     self.findings.data.add_unknown();
-                    self.add_unknown_if_err(&text, word::check_no_code(&source.0));
+                    self.add_unknown_if_err(&text, word::check_array(source));
                     self.check_variable(&text, name, None);
                 }
             }

@@ -9,8 +9,9 @@
 //! assert!(analysis.is_known());
 //! ```
 //!
-//! Two parsers read the line. Where they differ, the line is unknown, because no bash parser is
-//! always right. The analysis errs on the safe side: more commands, more files, more unknown parts.
+//! No parser of bash is always right. Constructs that the parser and bash read differently are
+//! unknown, and so is a line of which the parser left out a part. The analysis errs on the safe
+//! side: more commands, more files, more unknown parts.
 //! It runs nothing and reads no file. The effects of a program beyond its arguments (a build, a
 //! script, a hook) are not in the line and not in the result. The sandbox must confine those,
 //! whatever the result is.

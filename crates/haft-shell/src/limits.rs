@@ -4,4 +4,4 @@
 
 pub use crate::directories::PLACES_MAX;
 pub use crate::findings::{COMMANDS_MAX, FILES_MAX, THROUGH_MAX};
-pub use crate::syntax::{DESCRIPTOR_DIGITS_MAX, FUEL_MAX, LINE_BYTES_MAX, NESTING_MAX};
+pub use crate::syntax::{FUEL_MAX, LINE_BYTES_MAX, NESTING_MAX};

@@ -1,33 +1,29 @@
-//! The common form in which both parsers report a line, so that their results can be compared. It
-//! keeps everything that determines which commands run where. It drops the rest: descriptor
-//! numbers, comments, terminators, the bodies of quoted here-documents. It does not decode words.
+//! The statements of a line, with everything that determines which commands run where. Descriptor
+//! numbers, comments and terminators are dropped. Words are not decoded here.
 
 use std::ops::Range;
 
 use crate::analysis::UnknownReason;
 
-mod brush;
+mod pieces;
 mod shuck;
 
 pub use shuck::FUEL_MAX;
 
-/// Brackets and here-documents within each other in a command line. Both parsers recurse, and
-/// brush's time grows steeply with parentheses in each other.
+/// Brackets and here-documents within each other in a command line. The parser recurses.
 ///
 /// Limit (commands): haft asks about the whole line.
 pub const NESTING_MAX: usize = 16;
-/// Maximum number of digits of a descriptor.
-pub const DESCRIPTOR_DIGITS_MAX: usize = 9;
 /// Longest command line that haft parses, in bytes.
 ///
 /// Limit (commands): haft asks about the whole line.
 pub const LINE_BYTES_MAX: usize = 32_768;
 
 /// A sequence of statements.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(crate) struct ShellScript(pub(crate) Vec<Statement>);
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(crate) enum Statement {
     Simple(SimpleStatement),
     /// Two commands or more, each in a separate shell.
@@ -53,58 +49,58 @@ pub(crate) enum Statement {
         body: Box<Statement>,
     },
     /// `[[ … ]]`
-    Test(UncomparedSource),
+    Test(String),
     /// `(( … ))`
-    Arithmetic(UncomparedSource),
+    Arithmetic(String),
     Redirected(Box<Statement>, Vec<Redirect>),
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(crate) enum ChainOperator {
     And,
     Or,
 }
 
 /// `for`, `while` and `until`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(crate) struct LoopStatement {
     pub(crate) variable: Option<String>,
     pub(crate) words: Vec<ShellWord>,
     /// Of `for ((…))`.
-    pub(crate) arithmetic: Option<UncomparedSource>,
+    pub(crate) arithmetic: Option<String>,
     pub(crate) condition: ShellScript,
     pub(crate) body: ShellScript,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(crate) struct CaseArm {
     pub(crate) patterns: Vec<ShellWord>,
     pub(crate) body: ShellScript,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Debug)]
 pub(crate) struct SimpleStatement {
     pub(crate) assignments: Vec<Assignment>,
     pub(crate) words: Vec<ShellWord>,
     pub(crate) redirects: Vec<Redirect>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(crate) struct Assignment {
     pub(crate) name: String,
     /// The text between the brackets of `name[…]=`.
-    pub(crate) subscript: Option<UncomparedSource>,
+    pub(crate) subscript: Option<String>,
     pub(crate) value: AssignedValue,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(crate) enum AssignedValue {
     Scalar(ShellWord),
-    Array(UncomparedSource),
+    Array(String),
 }
 
 /// A redirection of a file or a document. Redirections between descriptors are omitted.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(crate) struct Redirect {
     pub(crate) kind: LineRedirectKind,
     pub(crate) target: ShellWord,
@@ -123,16 +119,16 @@ pub(crate) enum LineRedirectKind {
 }
 
 /// A word as written.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct ShellWord {
     pub(crate) source: String,
     pub(crate) code_expansions: Vec<CodeExpansion>,
 }
 
 /// A part of a word that contains code.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct CodeExpansion {
-    /// Its range in the source of the word; empty if the parser does not report it.
+    /// Its range in the source of the word.
     pub(crate) range: Range<usize>,
     pub(crate) code: EmbeddedCode,
 }
@@ -155,7 +151,7 @@ impl CodeExpansion {
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(crate) enum EmbeddedCode {
     /// `$(…)` or backticks.
     Command(ShellScript),
@@ -165,45 +161,20 @@ pub(crate) enum EmbeddedCode {
     Arithmetic,
 }
 
-/// Text that the parsers delimit alike but spell differently, so that it is not compared.
-#[derive(Clone, Debug)]
-pub(crate) struct UncomparedSource(pub(crate) String);
-
-impl PartialEq for UncomparedSource {
-    fn eq(&self, _other: &Self) -> bool {
-        true
-    }
-}
-
-impl Eq for UncomparedSource {}
-
-/// Words are equal if their sources are equal. If a word contains code, one parser reports the
-/// source only roughly, and the code itself is compared instead.
-impl PartialEq for ShellWord {
-    fn eq(&self, other: &Self) -> bool {
-        let codes = |word: &Self| {
-            word.code_expansions.iter().map(|hole| hole.code.clone()).collect::<Vec<_>>()
-        };
-        let is_rough = ["$(", "${", "$[", "`", "<(", ">("]
-            .iter()
-            .any(|opener| self.source.contains(opener) && other.source.contains(opener));
-        codes(self) == codes(other) && (is_rough || joined(&self.source) == joined(&other.source))
-    }
-}
-
-impl Eq for ShellWord {}
-
-/// Parses a line with both parsers.
+/// Parses a line as `bash -c` does.
 ///
 /// # Errors
 ///
-/// If the line exceeds a limit, is not valid bash, contains an unsupported construct, or the
-/// parsers disagree.
+/// If the line exceeds a limit, is not valid bash, or contains an unsupported construct.
 pub(crate) fn parse(line: &str) -> Result<ShellScript, UnknownReason> {
     // Quotes are not understood here, so a text that is full of brackets may be refused although nothing
     // in it nests.
     if line.len() > LINE_BYTES_MAX {
         return Err(UnknownReason::TooLarge);
+    }
+    // `bash -c` takes such a line for an option.
+    if line.starts_with(['-', '+']) {
+        return Err(UnknownReason::Construct);
     }
     // bash treats a carriage return like any other character; people and some parsers treat it as
     // white space.
@@ -221,18 +192,6 @@ pub(crate) fn parse(line: &str) -> Result<ShellScript, UnknownReason> {
             return Err(UnknownReason::TooLarge);
         }
     }
-    // brush panics at a descriptor number that does not fit in 32 bits.
-    let is_digit = |char: char| char.is_ascii_digit();
-    let is_long = |part: &str| {
-        let first = part.len() - part.trim_start_matches(is_digit).len();
-        let last = part.len() - part.trim_end_matches(is_digit).len();
-        first.max(last) > DESCRIPTOR_DIGITS_MAX
-    };
-    let mut parts = line.split(['<', '>', '&']);
-    let is_plain = !line.contains(['<', '>']);
-    if !is_plain && parts.any(is_long) {
-        return Err(UnknownReason::TooLarge);
-    }
     // shuck counts no depth for keywords that precede each other.
     let mut count: usize = 0;
     for word in line.split_whitespace() {
@@ -246,18 +205,7 @@ pub(crate) fn parse(line: &str) -> Result<ShellScript, UnknownReason> {
             return Err(UnknownReason::TooLarge);
         }
     }
-    // shuck goes first: it has its own limits, and refuses input that would make brush hang.
-    let script = shuck::parse(line, NESTING_MAX)?;
-    if script == brush::parse(line, NESTING_MAX)? {
-        Ok(script)
-    } else {
-        Err(UnknownReason::Ambiguous)
-    }
-}
-
-/// Returns a source without its line continuations.
-fn joined(source: &str) -> String {
-    source.replace("\\\n", "")
+    shuck::parse(line)
 }
 
 /// Returns the text inside a substitution, or `None` if `source` is not a supported one.

@@ -1,6 +1,7 @@
 //! Decodes words, from their source to the value that a program receives. Expansions are not
-//! performed: such a word is unknown. Code that hides in a word, where the parsers were not asked
-//! for code, makes the whole line unknown.
+//! performed: such a word is unknown. Code that hides in a word, where the parser was not asked for
+//! code, makes the whole line unknown. So does a character that ends a word, because bash and the
+//! parser then disagree about where words end.
 
 use crate::analysis::UnknownReason;
 use crate::syntax::{self, EmbeddedCode};
@@ -21,6 +22,11 @@ pub(crate) enum DecodedWord {
 
 /// Decodes a word that is split and expanded like an argument.
 pub(crate) fn decode(word: &syntax::ShellWord) -> Result<DecodedWord, UnknownReason> {
+    decode_with(word, "")
+}
+
+/// Decodes a word in which some characters have no special meaning.
+fn decode_with(word: &syntax::ShellWord, plain: &str) -> Result<DecodedWord, UnknownReason> {
     let mut decoder = WordDecoder::new(word);
     loop {
         if decoder.skip_code_expansion() {
@@ -29,6 +35,7 @@ pub(crate) fn decode(word: &syntax::ShellWord) -> Result<DecodedWord, UnknownRea
         let starts_tilde = decoder.at == 0 || decoder.text.ends_with(['=', ':']);
         let Some(char) = decoder.take() else { return Ok(decoder.finish()) };
         match char {
+            char if plain.contains(char) => decoder.text.push(char),
             '\\' => match decoder.take() {
                 Some('\n') => {}
                 Some(escaped) => decoder.text.push(escaped),
@@ -59,7 +66,7 @@ pub(crate) fn decode(word: &syntax::ShellWord) -> Result<DecodedWord, UnknownRea
                 decoder.text.truncate(decoder.brace.unwrap_or_default());
                 decoder.become_dynamic();
             }
-            '`' | '(' | ')' | '<' | '>' | '|' | '&' | ';' | '\n' => {
+            '`' | '(' | ')' | '<' | '>' | '|' | '&' | ';' | ' ' | '\t' | '\n' => {
                 return Err(UnknownReason::Expansion);
             }
             char => decoder.text.push(char),
@@ -84,11 +91,38 @@ pub(crate) fn decode_document(word: &syntax::ShellWord) -> Result<DecodedWord, U
     }
 }
 
+/// Checks that `[[ … ]]` contains no code, and ends where bash ends it.
+pub(crate) fn check_test(source: &str) -> Result<(), UnknownReason> {
+    let inner = source.strip_prefix("[[").and_then(|rest| rest.strip_suffix("]]"));
+    let is_separate = |inner: &&str| {
+        inner.ends_with([' ', '\t', '\n']) && !inner.trim_ascii_end().ends_with('\\')
+    };
+    check_words(inner.filter(is_separate).ok_or(UnknownReason::Syntax)?, " \t\n()<>|&")
+}
+
+/// Checks that an array in parentheses contains no code, and ends where bash ends it.
+pub(crate) fn check_array(source: &str) -> Result<(), UnknownReason> {
+    let inner = source.strip_prefix('(').and_then(|rest| rest.strip_suffix(')'));
+    check_words(inner.ok_or(UnknownReason::Syntax)?, " \t\n")
+}
+
+fn check_words(source: &str, separators: &str) -> Result<(), UnknownReason> {
+    check_no_code(source)?;
+    // A comment could contain anything.
+    if source.split_ascii_whitespace().any(|word| word == "]]" || word.starts_with('#')) {
+        return Err(UnknownReason::Construct);
+    }
+    let word = syntax::ShellWord { source: source.to_owned(), code_expansions: Vec::new() };
+    decode_with(&word, separators).map(|_| ())
+}
+
 /// Checks that text with expansions, which is not decoded, contains no code.
 pub(crate) fn check_no_code(source: &str) -> Result<(), UnknownReason> {
     // `@P` expands a value as a prompt, and `!` uses a value as a name with a subscript; both can
     // run code.
-    let openers = ["$(", "`", "$[", "<(", ">(", "${!", "@P"];
+    // Newer versions of bash run the commands in `${ …; }`, `${| …; }` and `${( … )}`.
+    let openers =
+        ["$(", "`", "$[", "<(", ">(", "${!", "@P", "${ ", "${\t", "${\n", "${|", "${(", "${\\"];
     if openers.iter().any(|opener| source.contains(opener)) {
         return Err(UnknownReason::Expansion);
     }
@@ -104,21 +138,11 @@ struct WordDecoder<'a> {
     has_arithmetic: bool,
     /// The length of the text at an open unquoted brace.
     brace: Option<usize>,
-    /// The rest was searched as a whole, and quotes are no longer closed.
-    is_searched: bool,
 }
 
 impl<'a> WordDecoder<'a> {
     fn new(word: &'a syntax::ShellWord) -> Self {
-        Self {
-            word,
-            at: 0,
-            text: String::new(),
-            prefix: None,
-            has_arithmetic: false,
-            brace: None,
-            is_searched: false,
-        }
+        Self { word, at: 0, text: String::new(), prefix: None, has_arithmetic: false, brace: None }
     }
 
     fn finish(self) -> DecodedWord {
@@ -167,7 +191,6 @@ impl<'a> WordDecoder<'a> {
                 continue;
             }
             match self.take() {
-                None if self.is_searched => return Ok(()),
                 None => return Err(UnknownReason::Syntax),
                 Some('"') => return Ok(()),
                 Some('\\') => self.quoted_escape(),
@@ -207,7 +230,7 @@ impl<'a> WordDecoder<'a> {
     /// Skips a substitution that starts here.
     fn skip_code_expansion(&mut self) -> bool {
         let Some(hole) = self.code_expansion_here() else { return false };
-        self.has_arithmetic |= hole.code == EmbeddedCode::Arithmetic;
+        self.has_arithmetic |= matches!(hole.code, EmbeddedCode::Arithmetic);
         self.become_dynamic();
         self.at = hole.range.end.max(self.at + 1);
         true
@@ -221,36 +244,15 @@ impl<'a> WordDecoder<'a> {
         };
         match next {
             '(' | '[' => Err(UnknownReason::Expansion),
-            // The end of `{…}` does not matter once it is known that no code follows in the word, so the rest is
-            // only searched for code.
             '{' => {
                 self.become_dynamic();
                 let body = self.rest();
-                let simple = body.find('}').and_then(|end| body.get(1..end));
-                let is_name = |char: char| char.is_ascii_alphanumeric() || char == '_';
-                if let Some(name) =
-                    simple.filter(|name| !name.is_empty() && name.chars().all(is_name))
-                {
-                    self.at += name.len() + 2;
-                    return Ok(());
-                }
-                // The rest of the source, with a space for every substitution.
-                let mut body = String::new();
-                let mut at = self.at;
-                for hole in
-                    self.word.code_expansions.iter().filter(|hole| hole.range.start >= self.at)
-                {
-                    body.push_str(self.word.source.get(at..hole.range.start).unwrap_or_default());
-                    body.push(' ');
-                    at = hole.range.end;
-                }
-                body.push_str(self.word.source.get(at..).unwrap_or_default());
+                let (body, _) = body.split_at(parameter_end(body)?);
                 // Arithmetic may be a subscript, or the text after a colon that begins no default.
                 let after = |mark: char| body.split(mark).skip(1);
                 self.has_arithmetic |= after('[').any(|rest| !rest.starts_with(['@', '*']))
                     || after(':').any(|rest| !rest.starts_with(['-', '=', '?', '+']));
-                self.at = self.word.source.len();
-                self.is_searched = true;
+                self.at += body.len();
                 check_no_code(&format!("${body}"))
             }
             next if next.is_ascii_alphanumeric() || "_@*#?-$!".contains(next) => {
@@ -264,4 +266,42 @@ impl<'a> WordDecoder<'a> {
             }
         }
     }
+}
+
+/// Returns the length of `{…}` after a dollar sign.
+///
+/// The meaning of quotes in it depends on the operator and on the quotes around it. Their text may
+/// therefore not contain a character that matters for the end.
+fn parameter_end(body: &str) -> Result<usize, UnknownReason> {
+    let mut depth: usize = 0;
+    let mut chars = body.char_indices().peekable();
+    while let Some((at, char)) = chars.next() {
+        match char {
+            '{' if depth == 0 => depth = 1,
+            '$' if matches!(chars.peek(), Some((_, '{'))) => {
+                chars.next();
+                depth += 1;
+            }
+            '}' => {
+                depth -= 1;
+                if depth == 0 {
+                    return Ok(at + 1);
+                }
+            }
+            '\\' => {
+                chars.next();
+            }
+            quote @ ('\'' | '"') => loop {
+                match chars.next() {
+                    Some((_, char)) if char == quote => break,
+                    Some((_, '\\' | '\'' | '"' | '{' | '}' | '`')) | None => {
+                        return Err(UnknownReason::Expansion);
+                    }
+                    Some(_) => {}
+                }
+            },
+            _ => {}
+        }
+    }
+    Err(UnknownReason::Syntax)
 }

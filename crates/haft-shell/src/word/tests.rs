@@ -103,7 +103,7 @@ proptest! {
         let literals: Vec<_> = words.iter().cloned().map(CommandWord::Literal).collect();
         let line = render_line(&literals);
         let script = syntax::parse(&line);
-        // The parsers may disagree about unusual syntax, but must not parse it as something else.
+        // Unusual syntax may be refused, but must not be parsed as something else.
         if let Ok(syntax::ShellScript(statements)) = script {
             let [syntax::Statement::Simple(simple)] = statements.as_slice() else {
                 panic!("{line:?} is {statements:?}");

@@ -53,7 +53,7 @@ pub(super) fn parse_shell(
         Some(CommandWord::Literal(line)) if is_line && !line.starts_with('+') => {
             let is_bash = base_name(program) == "bash";
             if !is_bash && DIFFERENT.iter().any(|syntax| line.contains(syntax)) {
-                return Err(UnknownReason::Ambiguous);
+                return Err(UnknownReason::Construct);
             }
             if arguments.iter().any(|word| word.literal().is_none()) {
                 findings.data.add_unknown();

@@ -573,8 +573,8 @@ fn arithmetic_is_trusted_with_what_the_line_spells() {
     check(
         "a[$(rm x)]=1",
         expect![[r#"
-        unknown "$(rm x)": it contains code inside an expansion
-    "#]],
+            unknown "a[$(rm x)]=1": it contains code inside an expansion
+        "#]],
     );
     check(
         "n=$(cat f); [ $n -gt 1 ]",

@@ -2,7 +2,7 @@
 //! known.
 
 use expect_test::{Expect, expect};
-use haft_shell::analyze_line;
+use haft_shell::{UnknownReason, analyze_line};
 
 use super::shown::shown;
 
@@ -479,7 +479,7 @@ fn what_changes_the_shell_is_unknown() {
     check(
         "((a) )",
         expect![[r#"
-        unknown "((a) )": it is ambiguous
+        unknown "((a) )": it contains an unsupported construct
     "#]],
     );
     check(
@@ -544,7 +544,7 @@ fn options_are_not_taken_for_what_they_are_not() {
     check(
         "sh -c '((rm x))'",
         expect![[r#"
-        unknown "sh -c '((rm x))'": it is ambiguous
+        unknown "sh -c '((rm x))'": it contains an unsupported construct
     "#]],
     );
     check(
@@ -574,5 +574,127 @@ fn options_are_not_taken_for_what_they_are_not() {
         partly chmod "$mode" a
         write a
     "#]],
+    );
+}
+
+/// The parser reads each of these lines in another way than bash, or bash reads them in several.
+#[test]
+fn misread_lines_are_unknown() {
+    let check = |reason: UnknownReason, lines: &[&str]| {
+        for line in lines {
+            let found = analyze_line(line).unknown.first().map(|unknown| unknown.reason);
+            assert_eq!(found, Some(reason), "{line:?}");
+        }
+    };
+    check(
+        UnknownReason::Construct,
+        &[
+            // A reserved word is not a program.
+            "! ! a",
+            "x=1 if a",
+            // The rest of the line decides whether parentheses are arithmetic.
+            "((rm x) )",
+            "echo $(((x = 1 << 2)); rm x)",
+            "echo $((1); rm x)",
+            // After a pipe, `time` is a program.
+            "a | time -p b",
+            "a |\ntime b",
+            // The here-document ends elsewhere.
+            "cat <<E \\\nrm x\ny\nE\n",
+            "cat <<- \"E\\\"F\"\nE\"F\nrm x\n",
+            "cat <<A <<B\n$(id)\nA\n$(rm x)\nB",
+            "cat <<E\n$(rm x)\n",
+            "cat <<E\na\\\nE\nrm x\nE\n",
+            // White space in a subscript.
+            "x[ a ] b",
+            "[[ a == # ]]\nb ]]",
+            // An assignment across lines.
+            "x\\\ny=1 rm z",
+            // The dash ends the redirection.
+            "0<&-rm x",
+            "a >&-b",
+            // `bash -c` takes the line for an option.
+            "-x",
+            "+x",
+        ],
+    );
+    check(
+        UnknownReason::Syntax,
+        &[
+            // bash ends a word elsewhere.
+            "echo if<(a) b",
+            "echo <(a)b",
+            "b {}$(rm x) c",
+            "a ]1>b",
+            "[[ a == \\ ]] ]]",
+            "cat 2<<E\nx\nE\n",
+            "x=(a)for x in b; do c; done",
+            "i\\\nf a; then rm x; fi",
+            "cat <<$E\nx\n$E\n",
+        ],
+    );
+    check(
+        UnknownReason::Expansion,
+        &[
+            "x[a b]=1",
+            // The meaning of the quote depends on what is around it.
+            "echo ${x:-'}'}",
+            "echo ${x:-\"}\"}",
+            // Commands, in newer versions of bash.
+            "echo ${ rm x; }",
+            "echo \"${| rm x; }\"",
+        ],
+    );
+}
+
+/// Lines that are read as bash reads them, although they are unusual.
+#[test]
+fn unusual_lines_are_known() {
+    check(
+        "( (a) )",
+        expect![[r#"
+            run a
+        "#]],
+    );
+    check(
+        "for ((i=0;i<2;i++)) { a; }",
+        expect![[r#"
+            run a
+        "#]],
+    );
+    // The number is too large for a descriptor.
+    check(
+        "a 2147483648>b",
+        expect![[r#"
+            run a 2147483648
+            write b
+        "#]],
+    );
+    check(
+        "a 2147483647>b",
+        expect![[r#"
+            run a
+            write b
+        "#]],
+    );
+    check(
+        "a -5>b",
+        expect![[r#"
+            run a -5
+            write b
+        "#]],
+    );
+    check(
+        "a &>> b 2>&-",
+        expect![[r#"
+            run a
+            write b
+        "#]],
+    );
+    check(
+        r#"a ${x//\//_} "${x:-"b c"}" ${x:-${y}}"#,
+        expect![[r#"
+            partly a ${x//\//_} "${x:-"b c"}" ${x:-${y}}
+        "#]],
     );
 }
