@@ -360,10 +360,11 @@ impl<'a> ShuckReader<'a> {
         let (operator, kind, text) = found.ok_or(UnknownReason::Construct)?;
         let text = text.trim_start_matches([' ', '\t']);
         if operator.ends_with('&') {
-            // A dash ends the operator.
+            // bash expands the word twice, so quotes protect nothing in it. A dash ends the operator.
+            let is_plain = |char: char| char.is_ascii_alphanumeric() || "_./".contains(char);
             if is_descriptor(text) {
                 return Ok(None);
-            } else if text.starts_with('-') {
+            } else if !text.chars().all(is_plain) {
                 return Err(UnknownReason::Construct);
             }
         }

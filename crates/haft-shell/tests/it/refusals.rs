@@ -610,6 +610,10 @@ fn misread_lines_are_unknown() {
             "[[ a == # ]]\nb ]]",
             // An assignment across lines.
             "x\\\ny=1 rm z",
+            // bash expands the target twice, so that it runs the code.
+            "echo >& '$(rm x)'",
+            "echo >& \"a'b\"",
+            "cat <& '$(rm x)'",
             // The dash ends the redirection.
             "0<&-rm x",
             "a >&-b",
