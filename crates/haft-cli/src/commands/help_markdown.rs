@@ -54,9 +54,10 @@ fn write_command(command: Command, depth: Depth, text: &mut String) {
 
 fn write_settings(text: &mut String) {
     text.push_str(
-        "\n## Settings\n\nA flag comes before the variable of the environment, and the variable before `haft.toml`. \
-         `[]` stands for an item of a list, `*` for a name. The last column says whether a manifest that you have not \
-         trusted yet can set the value: always, only to restrict, or never.\n\n\
+        "\n## Settings\n\n\
+         A flag comes before the variable of the environment, and the variable before `haft.toml`. `[]`\n\
+         stands for an item of a list, `*` for a name. The last column says whether a manifest that you\n\
+         have not trusted yet can set the value: always, only to restrict, or never.\n\n\
          | key in haft.toml | flag | variable | sets | untrusted |\n|---|---|---|---|---|\n",
     );
     let code = |name: Option<&str>| name.map_or_else(String::new, |name| format!("`{name}`"));

@@ -177,6 +177,7 @@ const HEADINGS: &[&str] = &[
     "## haft init",
     "## haft trust",
     "## haft completions",
+    "## Settings",
 ];
 
 #[test]
@@ -186,7 +187,9 @@ fn the_reference_has_every_command_and_no_machine() {
     let headings: Vec<&str> = text.lines().filter(|line| line.starts_with('#')).collect();
     assert_eq!(headings, HEADINGS);
     assert!(text.lines().all(|line| line == line.trim_end()), "{text}");
-    assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+    // A row of a table stays on one line.
+    let is_row = |line: &str| line.starts_with('|');
+    assert!(text.lines().all(|line| line.chars().count() <= 100 || is_row(line)), "{text}");
     let mut wide = world.haft(&["help-markdown"]);
     wide.env("COLUMNS", "300").env("HAFT_ROOT", "/somewhere").env("TERM", "xterm");
     assert_eq!(String::from_utf8(wide.output().unwrap().stdout).unwrap(), text);
