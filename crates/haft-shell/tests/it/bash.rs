@@ -168,7 +168,7 @@ fn record(line: &str, analysis: &ShellAnalysis, status: &str) -> Recorded {
     let output = scratch.path().join("output");
     let form = scratch.path().join("form");
     let ran = Command::new("timeout")
-        .args(["-s", "KILL", "2", "bash", "-c", line])
+        .args(["-s", "KILL", "10", "bash", "-c", line])
         .current_dir(&directory)
         .env_clear()
         .env("PATH", "/usr/bin:/bin")
@@ -184,7 +184,8 @@ fn record(line: &str, analysis: &ShellAnalysis, status: &str) -> Recorded {
         .stderr(Stdio::null())
         .status();
     ran.expect("bash and timeout are installed");
-    let bytes = std::fs::read(&output).expect("bash recorded");
+    let bytes = std::fs::read(&output);
+    let bytes = bytes.unwrap_or_else(|err| panic!("bash did not start with {line:?}: {err}"));
     // The last record may be cut off.
     let end = bytes.iter().rposition(|byte| *byte == 0).unwrap_or_default();
     let mut fields = bytes[..end].split(|byte| *byte == 0);
