@@ -32,7 +32,7 @@ use crate::app_error::{AppError, NextStep};
 use crate::host::AppHost;
 use crate::host_paths::{HostPaths, canonical_outside_roots, git_identity};
 use crate::settings::EffectiveSettings;
-use crate::{environment, haft_files, id, owner, permission_names, sidecars, skills};
+use crate::{environment, haft_files, id, permission_names, process_identity, sidecars, skills};
 
 /// Returns the tools that the settings offer.
 ///
@@ -164,13 +164,13 @@ fn runtime_parts(
         watchdogs: watchdogs::watchdogs(settings, host, &roots.paths())?,
         roots,
         launcher,
-        networking: haft::Networking::default(),
+        networking: haft::NetworkSettings::default(),
         sandbox,
         environment,
         sidecars: host.state().sidecars(),
         clock: host.clock(),
-        owner: owner::this_process(host.now_ms())?,
-        is_gone: Arc::new(owner::check_gone),
+        owner: process_identity::this_process(host.now_ms())?,
+        is_gone: Arc::new(process_identity::check_gone),
         snapshots: None,
         on_repeat: settings.durability.on_repeat,
         settings: record::settings_record(settings),

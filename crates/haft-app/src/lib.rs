@@ -30,7 +30,7 @@ pub use app_error::{AppError, AppErrorKind, NextStep, ServerInstall};
 // The process that haft runs in: its environment, its files and its identity.
 pub mod host;
 pub mod host_paths;
-pub mod owner;
+pub mod process_identity;
 pub mod state_file;
 pub use state::StateDirectory;
 

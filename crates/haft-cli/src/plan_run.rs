@@ -2,11 +2,11 @@
 //! and signals. The plan crate defines the meaning and the order of a plan. The commands choose the plan.
 
 mod allow_list;
-pub(crate) mod doubt_settlement;
-mod doubts;
 pub(crate) mod dry_run;
 mod end;
+mod in_doubt;
 mod plan_file;
+pub(crate) mod settle_in_doubt;
 mod stop_tokens;
 
 use std::num::NonZeroUsize;
@@ -125,7 +125,9 @@ pub(crate) async fn drive(
     let driven = drive_plan(&session, runtime.journal(), &work.plan, options).await;
     view.finish().await;
     let driven = match driven {
-        Ok(driven) => doubts::add_interrupted_calls(driven, &**runtime.journal(), &work.plan).await,
+        Ok(driven) => {
+            in_doubt::add_interrupted_calls(driven, &**runtime.journal(), &work.plan).await
+        }
         Err(err) => Err(match err {
             PlanRunError::Run(err) => CommandError::from(err),
             PlanRunError::Journal(err) => CommandError::from(err),

@@ -65,6 +65,7 @@ mod journal;
 mod lease;
 pub mod limits;
 mod machine;
+mod maintenance;
 mod memory;
 #[cfg(feature = "postgres")]
 mod postgres;
@@ -77,7 +78,6 @@ mod snapshot;
 mod sql;
 mod sqlite;
 pub mod store;
-mod upkeep;
 mod words;
 mod worker;
 
@@ -92,6 +92,7 @@ pub use sqlite::SqliteJournal;
 
 pub use call::{Intent, NewRun, Outcome, PlannedCall};
 pub use call_status::CallStatus;
+pub use maintenance::{DueRuns, JournalFinding, PrunedRuns, Retention};
 pub use query::{CallOrder, CallQuery, RunQuery};
 pub use row::{
     AttemptState, CallRow, EarlierEffect, EarlierEffects, LateOutcome, RecordedCall, RunRow,
@@ -105,6 +106,5 @@ pub use session::{
 pub use session_id::{MessageId, PartId, SessionId, SessionIdError};
 pub use settlement::{SettledBy, Settlement, SettlementVerdict};
 pub use snapshot::SnapshotNote;
-pub use upkeep::{DueRuns, JournalFinding, PrunedRuns, Retention};
 
 pub use error::JournalError;

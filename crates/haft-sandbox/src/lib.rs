@@ -72,6 +72,7 @@ mod bytes;
 mod cgroup;
 mod channel;
 mod confine;
+mod confined_directory;
 mod confinement;
 mod directory_watch;
 mod exit;
@@ -84,10 +85,14 @@ mod process_tree;
 mod protect;
 pub mod proxy;
 mod recovery_log;
-mod root;
 mod wire;
 
 pub use channel::{CHANNEL_DESCRIPTOR, CommandChannel};
+pub use confined_directory::{
+    CHANGES_MAX, ChangeSetError, ChangeSetState, ChangeTag, ChangeTarget, DirEntry, ExpectedFile,
+    InodeKind, InodeStamp, LINKS_MAX, OpenedRootFile, PathMetadata, ResolvedPath, Root, RootError,
+    RootFileChange, is_temporary,
+};
 pub use confinement::{Confinement, Mechanisms, Network, PROXY_PORT, ResourceLimits};
 pub use directory_watch::{DirectoryWatch, NameChange, WatchedChanges, WatchedEvents};
 pub use exit::{ExceededLimit, ProcessExit};
@@ -100,9 +105,4 @@ pub use protect::{
     LinkedWorktree, ProtectedPathError, ProtectedPathScan, ProtectedPaths, ProtectionMode,
     ProtectiveMount, ProtectiveMountKind, RevertResult, RevertedChange, ScanCache, ScanError,
     ScanOptions, worktree_directories,
-};
-pub use root::{
-    CHANGES_MAX, ChangeSetError, ChangeSetState, ChangeTag, ChangeTarget, DirEntry, ExpectedFile,
-    InodeKind, InodeStamp, LINKS_MAX, OpenedRootFile, PathMetadata, ResolvedPath, Root, RootError,
-    RootFileChange, is_temporary,
 };

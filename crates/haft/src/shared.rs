@@ -17,7 +17,7 @@ use tokio::sync::OnceCell;
 
 use crate::catalog::Catalog;
 use crate::clock::Clock;
-use crate::networking::{Networking, TlsTrust};
+use crate::network_settings::{NetworkSettings, TlsTrust};
 use crate::process_registry::ProcessRegistry;
 use crate::project::{AddedProjectRules, ProjectRules};
 use crate::registry::Registry;
@@ -54,7 +54,7 @@ pub struct RuntimeParts {
     /// Starts processes. The default launcher names no program, so every start of a process fails.
     pub launcher: Launcher,
     /// The resolver and the certificate authorities of tools that connect to servers themselves.
-    pub networking: Networking,
+    pub networking: NetworkSettings,
     /// Confines the processes. Its hidden and protected paths apply to tools too. The default is [`Sandbox::system`],
     /// which hides no path inside the roots.
     pub sandbox: Sandbox,
@@ -100,7 +100,7 @@ impl RuntimeParts {
             project_rules: None,
             watchdogs: Vec::new(),
             launcher: Launcher::new(PathBuf::new()),
-            networking: Networking::default(),
+            networking: NetworkSettings::default(),
             sandbox: Sandbox::system(),
             environment: Vec::new(),
             sidecars,

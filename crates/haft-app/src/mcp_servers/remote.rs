@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use haft::Networking;
+use haft::NetworkSettings;
 use haft_mcp::{Authorization, OAuthOptions, RemoteMcpServer};
 
 use super::tokens::LoginFile;
@@ -68,9 +68,9 @@ pub fn authorization(
 }
 
 /// Returns the network settings for remote servers, with the authorities that the environment names.
-fn networking(host: &AppHost) -> Networking {
+fn networking(host: &AppHost) -> NetworkSettings {
     let authorities = host.variable_if_set(AUTHORITIES);
-    Networking { authorities: authorities.map(Into::into), ..Networking::default() }
+    NetworkSettings { authorities: authorities.map(Into::into), ..NetworkSettings::default() }
 }
 
 /// Returns a value as text. The error does not show the value.

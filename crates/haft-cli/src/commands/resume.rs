@@ -9,7 +9,7 @@ use haft_plan::{PlanInput, check};
 
 use crate::arguments::cli_context::CliContext;
 use crate::error::{CommandError, CommandErrorKind, CommandResult};
-use crate::plan_run::{self, DriveArgs, PlanRun, doubt_settlement};
+use crate::plan_run::{self, DriveArgs, PlanRun, settle_in_doubt};
 use haft_app::compose::AvailableTools;
 use haft_app::quote;
 
@@ -106,7 +106,7 @@ pub(crate) async fn run(args: ResumeArgs, cx: &CliContext) -> CommandResult {
         let driven =
             plan_run::drive(again, &args.drive, &cx.setting_args, settings, &cx.host).await?;
         // A verdict stays recorded, so each round leaves fewer calls in doubt.
-        if !(may_ask && doubt_settlement::settle_doubts(&driven, &journal).await?) {
+        if !(may_ask && settle_in_doubt::settle_doubts(&driven, &journal).await?) {
             break driven;
         }
         // The failed nodes had their retry.

@@ -4,8 +4,8 @@
 mod addressed;
 mod call;
 mod dead_holders;
-mod doubts;
 mod export;
+mod in_doubt;
 mod list;
 mod prune;
 mod run_session;
@@ -25,7 +25,7 @@ use crate::arguments::latest;
 use crate::error::{CommandError, CommandErrorKind, CommandResult};
 use haft_app::settings;
 
-pub(crate) use doubts::DOUBTS_SHOWN_MAX;
+pub(crate) use in_doubt::DOUBTS_SHOWN_MAX;
 
 /// Show the records of the journal, and manage them
 ///

@@ -25,7 +25,7 @@ use crate::views::output;
 use crate::views::remedy;
 use haft_app::host::AppHost;
 use haft_app::settings::EffectiveSettings;
-use haft_app::{compose, owner};
+use haft_app::{compose, process_identity};
 
 /// A call of which it is not known what it changed, and why.
 pub(super) type UnrecordedCall = (CallAddress, String);
@@ -80,7 +80,7 @@ pub(crate) async fn run(args: UndoArgs, cx: &CliContext) -> CommandResult {
     // changes. A single call can be undone as soon as no call of its run is under way.
     let runs = history.runs(&of).await.map_err(CommandError::failed)?;
     let lives = |holder: &LeaseHolder| {
-        let is_gone = owner::check_gone(&holder.owner);
+        let is_gone = process_identity::check_gone(&holder.owner);
         !is_gone.unwrap_or_else(|| holder.is_expired(SystemClock.now_ms()))
     };
     let holders = journal.lease_holders().await?.into_iter();

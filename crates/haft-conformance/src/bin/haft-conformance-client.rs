@@ -9,7 +9,7 @@ use std::io::{self, Read as _, Write as _};
 use std::net::TcpStream;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use haft::{Call, ConnectionOptions, Networking, Registry, Run, Runtime};
+use haft::{Call, ConnectionOptions, NetworkSettings, Registry, Run, Runtime};
 use haft_contract::{BoxFuture, Contract, RequirementSet, RunId};
 use haft_mcp::{
     Authorization, FormFiller, McpServerSpec, McpServers, McpTransport, OAuthOptions,
@@ -131,7 +131,7 @@ fn servers(url: &str, authorization: &Arc<Authorization>) -> McpServers {
     let remote = RemoteMcpServer {
         url: url.to_owned(),
         headers: Vec::new(),
-        networking: Networking::default(),
+        networking: NetworkSettings::default(),
         authorization: Some(Arc::clone(authorization)),
     };
     let spec = McpServerSpec {
@@ -158,7 +158,12 @@ fn authorization(url: &str, context: &Value) -> Result<Authorization, String> {
         client_metadata_url: Some(CLIENT_METADATA_URL.to_owned()),
         scopes: Vec::new(),
     };
-    Authorization::new(url, &Networking::default(), options, Arc::new(MemoryTokenStore::default()))
+    Authorization::new(
+        url,
+        &NetworkSettings::default(),
+        options,
+        Arc::new(MemoryTokenStore::default()),
+    )
 }
 
 async fn log_in(authorization: &Arc<Authorization>, logins: &mut usize) -> Result<(), Failure> {

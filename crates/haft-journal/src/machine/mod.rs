@@ -36,11 +36,11 @@ use std::sync::Arc;
 
 use haft_contract::{AttemptAddress, CallAddress, RunId};
 
+use crate::maintenance::Families;
 use crate::session::SessionBatch;
 use crate::store::{
     Durability, Reader, RowError, RowNeed, RowPlace, Store, StoreFailure, Transaction,
 };
-use crate::upkeep::Families;
 use crate::{
     AttemptState, CallQuery, CallRow, CommitFuture, DueRuns, EarlierEffects, Intent, Journal,
     JournalError, JournalFinding, JournalFuture, LateOutcome, Lease, LeaseHolder, LeaseRequest,

@@ -10,11 +10,11 @@ use super::codec::{calls_of_run, run_key};
 use super::lease_state::lease_state;
 use super::recall::all;
 use crate::limits::PRUNE_CALLS_MAX;
+use crate::maintenance::{Candidates, RunAge};
 use crate::store::{
     Column, Counter, Reader, Row, RowCondition, RowError, RowQuery, RowUpdate, Table, Tally,
     Transaction, Value, calls, late_outcomes, messages, parts, runs, sessions, snapshots,
 };
-use crate::upkeep::{Candidates, RunAge};
 use crate::{CallStatus, Retention};
 
 /// A run that is to be removed as it was seen.

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use futures_util::stream::BoxStream;
-use haft::Networking;
+use haft::NetworkSettings;
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use reqwest::{RequestBuilder, Response, Url};
@@ -49,7 +49,7 @@ pub struct RemoteMcpServer {
     /// Headers of every request; the values may be secrets.
     pub headers: Vec<(String, String)>,
     /// How it is reached.
-    pub networking: Networking,
+    pub networking: NetworkSettings,
     /// The logins to it, unless a header says who haft is.
     pub authorization: Option<Arc<Authorization>>,
 }

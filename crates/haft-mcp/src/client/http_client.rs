@@ -5,7 +5,7 @@ use std::error::Error as _;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use haft::Networking;
+use haft::NetworkSettings;
 use haft_contract::{clean, cut};
 use reqwest::Url;
 use url::Host;
@@ -27,13 +27,16 @@ pub(super) enum ResponseBodyError {
 }
 
 /// Returns a client for a server at this address.
-pub(super) fn http_client(networking: &Networking, url: &Url) -> Result<reqwest::Client, String> {
+pub(super) fn http_client(
+    networking: &NetworkSettings,
+    url: &Url,
+) -> Result<reqwest::Client, String> {
     build_client(client_builder(networking, url)?)
 }
 
 /// Returns a client for an address, which connects to these addresses of its host and to no others.
 pub(super) fn http_client_at(
-    networking: &Networking,
+    networking: &NetworkSettings,
     url: &Url,
     addresses: &[SocketAddr],
 ) -> Result<reqwest::Client, String> {
@@ -45,7 +48,10 @@ fn build_client(builder: reqwest::ClientBuilder) -> Result<reqwest::Client, Stri
     builder.build().map_err(|err| error_text(&err))
 }
 
-fn client_builder(networking: &Networking, url: &Url) -> Result<reqwest::ClientBuilder, String> {
+fn client_builder(
+    networking: &NetworkSettings,
+    url: &Url,
+) -> Result<reqwest::ClientBuilder, String> {
     // An unencrypted connection must not fail for a lack of authorities.
     let tls = match url.scheme() {
         "https" => networking.tls()?,
@@ -183,7 +189,7 @@ mod tests {
             let _ = stream.shutdown().await;
             std::future::pending::<()>().await;
         };
-        let client = http_client(&Networking::default(), &url).unwrap();
+        let client = http_client(&NetworkSettings::default(), &url).unwrap();
         tokio::select! {
             found = send_oauth_request(client.get(url)) => found.map(|(status, body)| (status, body.len())),
             () = serving => unreachable!("the server waits until it is not needed"),
@@ -227,7 +233,7 @@ mod tests {
         let _waiting = std::net::TcpStream::connect(address).unwrap();
         let url = Url::parse(&format!("http://{address}/")).unwrap();
         let began = tokio::time::Instant::now();
-        let client = http_client(&Networking::default(), &url).unwrap();
+        let client = http_client(&NetworkSettings::default(), &url).unwrap();
         let found = client.get(url).send().await;
         assert!(found.as_ref().is_err_and(reqwest::Error::is_connect), "{found:?}");
         let waited = began.elapsed().as_millis();

@@ -3,12 +3,12 @@
 //!
 //! The SDK has an OAuth client too. It would bring 15 crates and save 85 lines here.
 
-mod asker;
 mod authorization;
 mod challenge;
 mod discovery;
 mod identity;
 mod login;
+mod login_requests;
 mod redirect;
 mod token;
 

@@ -9,7 +9,7 @@ use haft_sandbox::proxy::{ConnectionDenial, EgressDecision, EgressPolicy, admitt
 
 use super::NET_DIAL_MS;
 use super::target::HttpTarget;
-use crate::networking::Networking;
+use crate::network_settings::NetworkSettings;
 
 /// Why a host has no address that may be connected to.
 #[derive(Debug, thiserror::Error)]
@@ -28,7 +28,7 @@ pub enum AddressError {
     Unknown(String),
 }
 
-impl Networking {
+impl NetworkSettings {
     /// Returns the public addresses of a URL's host, and never none.
     pub async fn public_addresses(&self, url: &str) -> Result<Vec<SocketAddr>, AddressError> {
         let target = HttpTarget::parse(url).map_err(|err| AddressError::Unknown(err.message))?;

@@ -11,14 +11,14 @@ use reqwest::dns::{Name, Resolve, Resolving};
 
 use super::target::HttpTarget;
 use super::{NET_DIAL_MS, NET_HEADERS_MAX};
-use crate::networking::{Networking, TlsTrust, tls_config, tls_without_authorities};
+use crate::network_settings::{NetworkSettings, TlsTrust, tls_config, tls_without_authorities};
 
 /// Returns the client of one request, which connects to these addresses of its host and to nothing else.
 pub(super) fn client(
     target: &HttpTarget,
     addresses: &[IpAddr],
     trusted: &TlsTrust,
-    networking: &Networking,
+    networking: &NetworkSettings,
 ) -> Result<reqwest::Client, ToolError> {
     let tls = if target.url.scheme() == "https" {
         let tls = trusted.get_or_init(|| tls_config(networking.authorities.as_ref()));

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::addressed::{AddressedCall, AddressedLateOutcome, AddressedSnapshot};
 use super::run_session;
 use super::undo_references::{self, UndoReference};
-use super::{doubts, text};
+use super::{in_doubt, text};
 use crate::arguments::hint;
 use crate::arguments::latest::unknown_run_error;
 use crate::arguments::setting_args::SettingArgs;
@@ -52,7 +52,7 @@ pub(super) async fn show(
     let mut undone = undo_references::find_undo_references(journal, &run, session.as_ref()).await?;
     undone.retain(|undone| undone.covers_call(&id.to_string()));
     let snapshots = journal.snapshots(&id.scope.run, Some(id)).await?;
-    let is_in_doubt = doubts::is_in_doubt(&call, text::is_holder_dead(&run));
+    let is_in_doubt = in_doubt::is_in_doubt(&call, text::is_holder_dead(&run));
     if settings.json {
         let late = late_outcomes.iter().map(AddressedLateOutcome::try_from);
         output::write_json(&CallDetailsReport {
@@ -115,7 +115,7 @@ pub(super) async fn show(
     text.push_str(&answer(&call));
     if is_in_doubt {
         let going_on = run_session::resume_note(&run, session.as_ref(), settings);
-        text.push_str(&doubts::doubts_text(&[call], going_on, settings));
+        text.push_str(&in_doubt::doubts_text(&[call], going_on, settings));
     }
     output::write_data(&text)?;
     Ok(CommandStatus::Done)

@@ -3,7 +3,7 @@
 use haft::{Clock as _, SystemClock};
 use haft_journal::{Journal, JournalError, LeaseHolder};
 
-use haft_app::owner;
+use haft_app::process_identity;
 
 /// Takes over those of these runs whose holders are dead.
 pub(super) async fn abandon_dead_runs(
@@ -13,7 +13,7 @@ pub(super) async fn abandon_dead_runs(
     let now_ms = SystemClock.now_ms();
     for holder in journal.lease_holders().await?.into_iter().filter(is_meant) {
         // As at every start of haft, a holder that may still live keeps its run.
-        let known = owner::check_gone(&holder.owner);
+        let known = process_identity::check_gone(&holder.owner);
         if known.unwrap_or_else(|| holder.is_expired(now_ms)) {
             journal.abandon_run(holder).await?;
         }

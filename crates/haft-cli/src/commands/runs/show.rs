@@ -13,7 +13,7 @@ use serde::Serialize;
 use super::addressed::{AddressedCall, AddressedEffect, AddressedLateOutcome, AddressedSnapshot};
 use super::run_session::{self, RunSession};
 use super::undo_references::{self, UndoReference};
-use super::{call, doubts, find_named_run, no_journal_error, text};
+use super::{call, find_named_run, in_doubt, no_journal_error, text};
 use crate::arguments::call_address;
 use crate::arguments::cli_context::CliContext;
 use crate::arguments::latest::unknown_run_error;
@@ -22,7 +22,7 @@ use crate::error::{CommandError, CommandResult, CommandStatus};
 use crate::views::output;
 use crate::views::table::table;
 use haft_app::calendar::rfc3339;
-use haft_app::owner;
+use haft_app::process_identity;
 
 /// Tasks for which the warnings of a retry are shown.
 pub(crate) const RETRIES_SHOWN_MAX: usize = 10;
@@ -148,7 +148,7 @@ pub(super) async fn run(
         }
     }
     let found = RunDetails {
-        doubts: doubts::find_doubts(journal, &run).await?,
+        doubts: in_doubt::find_doubts(journal, &run).await?,
         retries,
         late_outcomes: journal.late_outcomes(&id).await?,
         snapshots: journal.snapshots(&id, None).await?,
@@ -164,7 +164,10 @@ pub(super) async fn run(
         output::write_json(&RunDetailsReport {
             run,
             session: session.as_ref().map(|of_run| &of_run.session),
-            holder_is_gone: run.holder.as_ref().map(|holder| owner::is_gone(&holder.owner)),
+            holder_is_gone: run
+                .holder
+                .as_ref()
+                .map(|holder| process_identity::is_gone(&holder.owner)),
             in_doubt: doubts.iter().map(|call| call.id().to_string()).collect(),
             retries,
             calls: calls.iter().map(AddressedCall::from).collect(),
@@ -224,7 +227,7 @@ fn run_text(found: &RunDetails, settings: &SettingArgs) -> String {
     let line = |(label, text): (&str, String)| format!("{label:<10}{text}\n");
     let mut text: String = lines.into_iter().map(line).collect();
     let going_on = run_session::resume_note(run, found.session.as_ref(), settings);
-    text.push_str(&doubts::doubts_text(&found.doubts, going_on, settings));
+    text.push_str(&in_doubt::doubts_text(&found.doubts, going_on, settings));
     if !found.calls.is_empty() {
         let headings = ["CALL", "TOOL", "STATUS", "STARTED", "MS", "CODE", "INPUT"];
         let rows = found.calls.iter().map(|call| {

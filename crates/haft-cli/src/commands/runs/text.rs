@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::views::output;
 use haft_app::calendar::rfc3339;
-use haft_app::owner;
+use haft_app::process_identity;
 
 /// Characters of an input that a line shows.
 pub(crate) const INPUT_CHARS_MAX: usize = 60;
@@ -39,7 +39,7 @@ pub(super) fn status_in_run(call: &CallRow, run: &RunRow) -> String {
 
 /// Returns whether the process that holds a run is gone.
 pub(super) fn is_holder_dead(run: &RunRow) -> bool {
-    run.holder.as_ref().is_some_and(|holder| owner::is_gone(&holder.owner))
+    run.holder.as_ref().is_some_and(|holder| process_identity::is_gone(&holder.owner))
 }
 
 /// Returns how long the call took, in milliseconds.
@@ -100,7 +100,7 @@ fn redacted_size(members: &Map<String, Value>) -> Option<String> {
 /// Returns the holder of a run, and whether it is dead or its lease has expired.
 pub(super) fn holder_text(holder: &LeaseHolder) -> String {
     let place = output::escape_controls(&holder.owner.location);
-    if owner::is_gone(&holder.owner) {
+    if process_identity::is_gone(&holder.owner) {
         format!("{place}, which is gone")
     } else if holder.is_expired(SystemClock.now_ms()) {
         format!("{place}, whose lease expired at {}", rfc3339(holder.expires_at_ms))

@@ -14,7 +14,7 @@ use crate::views::outcome::on_one_line;
 use crate::views::output;
 use crate::views::table::{table, terminal_width};
 use haft_app::calendar::rfc3339;
-use haft_app::owner;
+use haft_app::process_identity;
 
 /// Least columns of a terminal that shows all columns of the list.
 const WIDE_COLUMNS_MIN: usize = 140;
@@ -99,7 +99,9 @@ pub(super) async fn status(
     }
     let query = RunQuery { run: Some(session.id.run()), ..RunQuery::default() };
     let run = journal.runs(query).await?.into_iter().next();
-    let lives = run.and_then(|run| run.holder).is_some_and(|holder| !owner::is_gone(&holder.owner));
+    let lives = run
+        .and_then(|run| run.holder)
+        .is_some_and(|holder| !process_identity::is_gone(&holder.owner));
     Ok(if lives { session.status.as_str() } else { "interrupted" })
 }
 

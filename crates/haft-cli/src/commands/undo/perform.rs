@@ -22,7 +22,7 @@ use crate::arguments::latest::UNDO_TOOL;
 use crate::error::CommandError;
 use haft_app::host::AppHost;
 use haft_app::settings::EffectiveSettings;
-use haft_app::{compose, id, owner};
+use haft_app::{compose, id, process_identity};
 
 /// The undo to perform.
 pub(super) struct UndoRequest {
@@ -126,14 +126,14 @@ impl UndoRequest {
             rules: vec![(RuleScope::Manifest, Rule::new(UNDO_TOOL, "*", RuleAction::Allow))],
             launcher: Launcher::new(host.program()?),
             sandbox: Sandbox { hidden, ..Sandbox::system() },
-            is_gone: Arc::new(owner::check_gone),
+            is_gone: Arc::new(process_identity::check_gone),
             snapshots: Some(snapshots),
             ..RuntimeParts::new(
                 journal,
                 roots,
                 host.state().sidecars(),
                 clock,
-                owner::this_process(SystemClock.now_ms())?,
+                process_identity::this_process(SystemClock.now_ms())?,
             )
         };
         Ok(Runtime::new(parts)?)

@@ -4,11 +4,11 @@
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use haft::Networking;
+use haft::NetworkSettings;
 use reqwest::Url;
 
-use super::asker::Asker;
 use super::challenge::Challenge;
+use super::login_requests::LoginRequests;
 use super::token::{Kept, request};
 use crate::client::http_client;
 
@@ -39,7 +39,7 @@ pub struct OAuthOptions {
 
 /// The logins to one server.
 pub struct Authorization {
-    pub(super) asker: Asker,
+    pub(super) asker: LoginRequests,
     pub(super) options: OAuthOptions,
     store: Arc<dyn TokenStore>,
     // Written by requests that are refused, and read by the next login of this process.
@@ -52,7 +52,7 @@ impl Authorization {
     /// Returns the logins to a server, or why none can be.
     pub fn new(
         server: &str,
-        networking: &Networking,
+        networking: &NetworkSettings,
         options: OAuthOptions,
         store: Arc<dyn TokenStore>,
     ) -> Result<Self, String> {
@@ -61,7 +61,7 @@ impl Authorization {
         if !http_client::is_safe(&server) {
             return Err(format!("a token would go to {server} unencrypted: use https"));
         }
-        let asker = Asker::new(server, networking.clone())?;
+        let asker = LoginRequests::new(server, networking.clone())?;
         let (challenged, renewing) = (Mutex::default(), tokio::sync::Mutex::default());
         Ok(Self { asker, options, store, challenged, renewing })
     }

@@ -4,8 +4,8 @@
 use reqwest::Url;
 use serde::Deserialize;
 
-use super::asker::Asker;
 use super::challenge::Challenge;
+use super::login_requests::LoginRequests;
 
 #[derive(Deserialize)]
 struct ResourceMetadata {
@@ -41,7 +41,10 @@ pub(super) struct Discovered {
 }
 
 /// Finds the authorization server of a server.
-pub(super) async fn discover(asker: &Asker, challenge: &Challenge) -> Result<Discovered, String> {
+pub(super) async fn discover(
+    asker: &LoginRequests,
+    challenge: &Challenge,
+) -> Result<Discovered, String> {
     let server = &asker.server;
     let named = challenge.resource_metadata.as_deref();
     let places = match named.map(|named| asker.named(named)).transpose()? {
@@ -92,7 +95,7 @@ pub(super) async fn discover(asker: &Asker, challenge: &Challenge) -> Result<Dis
     Err(first_problem.unwrap_or_else(|| "it names no authorization server".to_owned()))
 }
 
-async fn about_issuer(asker: &Asker, named: &str) -> Result<IssuerMetadata, String> {
+async fn about_issuer(asker: &LoginRequests, named: &str) -> Result<IssuerMetadata, String> {
     let url = asker.named(named)?;
     let path = url.path().trim_end_matches('/');
     let mut places = vec![

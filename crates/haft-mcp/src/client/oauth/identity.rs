@@ -4,9 +4,9 @@ use reqwest::Method;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::asker::Asker;
 use super::authorization::OAuthOptions;
 use super::discovery::IssuerMetadata;
+use super::login_requests::LoginRequests;
 use super::token::{ClientIdentity, ClientMethod};
 use crate::client::http_client::{send_oauth_request, shown_reason};
 
@@ -19,7 +19,7 @@ struct Registered {
 
 /// Returns the identity of haft; registers it if necessary.
 pub(super) async fn identity(
-    asker: &Asker,
+    asker: &LoginRequests,
     issuer: &IssuerMetadata,
     options: &OAuthOptions,
     (redirect_uri, scopes): (&str, &[String]),

@@ -5,7 +5,7 @@ use reqwest::{Method, Url};
 use serde::{Deserialize, Serialize};
 use url::form_urlencoded;
 
-use super::asker::Asker;
+use super::login_requests::LoginRequests;
 use crate::client::http_client::{send_oauth_request, shown_reason};
 
 /// Longest token, in bytes; also what fits into a header everywhere.
@@ -81,7 +81,7 @@ impl Tokens {
 }
 
 pub(super) async fn request(
-    asker: &Asker,
+    asker: &LoginRequests,
     endpoint: &Url,
     identity: &ClientIdentity,
     fields: &[(&str, &str)],

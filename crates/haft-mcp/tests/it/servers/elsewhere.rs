@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use haft::Networking;
+use haft::NetworkSettings;
 use haft_contract::{BoxFuture, RequirementSet};
 use haft_mcp::{McpServerSpec, McpServers, McpTransport, RemoteMcpServer, ToolListCache};
 use serde_json::Value;
@@ -27,7 +27,7 @@ pub(crate) async fn servers(answers: Arc<Answers>) -> McpServers {
     let remote = RemoteMcpServer {
         url,
         headers: Vec::new(),
-        networking: Networking::default(),
+        networking: NetworkSettings::default(),
         authorization: None,
     };
     let spec = McpServerSpec {

@@ -8,8 +8,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use haft::{
-    Call, CallLimits, Connection, ConnectionOptions, Networking, Registry, Runtime, RuntimeParts,
-    WorkspaceRoots,
+    Call, CallLimits, Connection, ConnectionOptions, NetworkSettings, Registry, Runtime,
+    RuntimeParts, WorkspaceRoots,
 };
 use haft_contract::{Envelope, RunId};
 use haft_journal::{LeaseOwner, MemoryJournal};
@@ -84,7 +84,7 @@ impl Stage {
             registry: Registry::new(haft_tools::tools(Profile::Contract, &options)).unwrap(),
             rules: setting.rules.into_iter().map(|rule| (RuleScope::Manifest, rule)).collect(),
             limits: CallLimits { output_bytes, ..defaults },
-            networking: Networking {
+            networking: NetworkSettings {
                 resolver: Arc::new(setting.names),
                 authorities: setting.authorities,
             },

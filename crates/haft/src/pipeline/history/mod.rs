@@ -7,10 +7,10 @@
 //! because a probe reaches the world as the call would.
 
 pub(super) mod attempt;
-mod doubt;
 mod earlier_attempts;
 mod earlier_effects;
 mod evidence;
+mod in_doubt;
 mod lookup;
 mod probe;
 mod recall;
@@ -19,9 +19,9 @@ pub(super) mod replay;
 mod retry_warning;
 
 pub(crate) use attempt::{AttemptTrackers, PriorCalls};
-pub(crate) use doubt::check_files_of_calls;
 pub(super) use earlier_attempts::check_earlier_attempts;
 pub(super) use evidence::History;
+pub(crate) use in_doubt::check_files_of_calls;
 pub use lookup::ResumeMode;
 pub(crate) use lookup::{CallLease, RunHistory};
 pub(super) use probe::probe;

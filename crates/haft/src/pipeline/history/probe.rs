@@ -7,8 +7,8 @@ use std::sync::Arc;
 use haft_contract::{Envelope, EnvelopeMetadata, ProbeResult};
 use haft_journal::SettlementVerdict;
 
-use super::doubt::record_resolution;
 use super::evidence::{History, Unrepeated};
+use super::in_doubt::record_resolution;
 use super::recall::{acknowledge_row, recorded_envelope, stop_in_doubt};
 use crate::connection_state::ConnectionState;
 use crate::panic::PanicCatchingFuture;

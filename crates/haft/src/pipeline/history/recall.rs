@@ -8,7 +8,7 @@ use std::sync::Arc;
 use haft_contract::{Effect, Envelope, EnvelopeMetadata, ErrorCode};
 use haft_journal::{CallRow, CallStatus, Journal, JournalError, SettlementVerdict};
 
-use super::doubt::{DoubtResolution, check_files_of_call};
+use super::in_doubt::{DoubtResolution, check_files_of_call};
 use super::lookup::{CallLease, HistoryReader, ResumeMode, RunHistory, stop_in_progress};
 use crate::pipeline::call_state::{ArrivedCall, CallPlace, CallState};
 use crate::pipeline::refusal::PipelineStop;

@@ -20,20 +20,20 @@ const SYSTEM_AUTHORITIES: [&str; 4] = [
 
 /// The network settings of tools that connect to servers themselves.
 #[derive(Clone)]
-pub struct Networking {
+pub struct NetworkSettings {
     /// Resolves host names to addresses. The default is the resolver of the system.
     pub resolver: Arc<dyn HostResolver>,
     /// A PEM file with the trusted certificate authorities. By default, haft trusts the authorities of the system.
     pub authorities: Option<PathBuf>,
 }
 
-impl Default for Networking {
+impl Default for NetworkSettings {
     fn default() -> Self {
         Self { resolver: Arc::new(SystemHostResolver), authorities: None }
     }
 }
 
-impl Networking {
+impl NetworkSettings {
     /// Returns the TLS settings with trusted authorities, for callers that connect themselves.
     ///
     /// Reads the file of authorities. The error says that the file does not exist, is not PEM or has no authorities.
@@ -47,9 +47,9 @@ impl Networking {
     }
 }
 
-impl fmt::Debug for Networking {
+impl fmt::Debug for NetworkSettings {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut fields = formatter.debug_struct("Networking");
+        let mut fields = formatter.debug_struct("NetworkSettings");
         fields.field("authorities", &self.authorities).finish_non_exhaustive()
     }
 }

@@ -2,7 +2,7 @@
 //! only to public addresses, and only to those that it checked. Otherwise a server could have haft send requests within the
 //! network that haft runs in.
 
-use haft::{AddressError, Networking};
+use haft::{AddressError, NetworkSettings};
 use reqwest::{Method, RequestBuilder, Url};
 use serde::de::DeserializeOwned;
 
@@ -11,13 +11,13 @@ use crate::client::http_client::{
 };
 
 /// Sends requests to a server, and to authorization servers that it names.
-pub(super) struct Asker {
+pub(super) struct LoginRequests {
     pub(super) server: Url,
-    networking: Networking,
+    networking: NetworkSettings,
 }
 
-impl Asker {
-    pub(super) fn new(server: Url, networking: Networking) -> Result<Self, String> {
+impl LoginRequests {
+    pub(super) fn new(server: Url, networking: NetworkSettings) -> Result<Self, String> {
         // An error in the certificate authorities is reported before the first request.
         http_client(&networking, &server)?;
         Ok(Self { server, networking })
@@ -107,8 +107,9 @@ mod tests {
     }
 
     async fn check(server: &str, asked: &str, expect: Result<(), &str>) {
-        let networking = Networking { resolver: Arc::new(Names), ..Networking::default() };
-        let asker = Asker::new(Url::parse(server).unwrap(), networking).unwrap();
+        let networking =
+            NetworkSettings { resolver: Arc::new(Names), ..NetworkSettings::default() };
+        let asker = LoginRequests::new(Url::parse(server).unwrap(), networking).unwrap();
         let found = asker.request(Method::GET, &Url::parse(asked).unwrap()).await.map(|_| ());
         assert_eq!(found, expect.map_err(str::to_owned), "{server} {asked}");
     }
