@@ -246,10 +246,8 @@ const REPOSITORY_CHECKS: &[fn(&Repository) -> Vec<TidyViolation>] = &[
 
 type CodeCheck = fn(&[ProductionFile]) -> Vec<TidyViolation>;
 
-const CODE_CHECKS: &[CodeCheck] = &[
-    |code| order::check(code, order::MODULE_ORDER),
-    |code| type_names::check(code, type_names::SHARED_TYPE_NAMES),
-];
+const CODE_CHECKS: &[CodeCheck] =
+    &[|code| order::check(code, order::MODULE_ORDER), |code| type_names::check(code)];
 
 /// Runs `cargo xtask tidy`.
 pub(crate) fn run(root: &Path, arguments: &[String]) -> anyhow::Result<()> {

@@ -13,19 +13,8 @@ const REPEATED_DEFINITIONS_MIN: usize = 3;
 /// Of all types, the share in percent whose name may be repeated.
 const REPEATED_PERCENT_MAX: usize = 3;
 
-/// A visible name that several definitions share, and the reason.
-pub(super) struct SharedTypeName {
-    pub(super) name: &'static str,
-    pub(super) why: &'static str,
-}
-
-const TO_RENAME: &str = "needs another name";
-
-pub(super) const SHARED_TYPE_NAMES: &[SharedTypeName] =
-    &[SharedTypeName { name: "Asker", why: TO_RENAME }];
-
-/// Fails visible types that share their name, too many private ones that do, and stale exceptions.
-pub(super) fn check(files: &[ProductionFile], shared: &[SharedTypeName]) -> Vec<TidyViolation> {
+/// Fails visible types that share their name, and too many private ones that do.
+pub(super) fn check(files: &[ProductionFile]) -> Vec<TidyViolation> {
     let mut definitions: BTreeMap<&str, Vec<(&ProductionFile, &TypeDefinition)>> = BTreeMap::new();
     for file in files {
         for definition in &file.types {
@@ -34,11 +23,7 @@ pub(super) fn check(files: &[ProductionFile], shared: &[SharedTypeName]) -> Vec<
     }
     let mut violations = Vec::new();
     let mut repeated = Vec::new();
-    for (name, places) in &definitions {
-        let is_shared = shared.iter().any(|row| row.name == *name);
-        if places.len() > 1 && is_shared {
-            continue;
-        }
+    for places in definitions.values() {
         for (index, (file, definition)) in places.iter().enumerate() {
             let other = places.get(usize::from(index == 0));
             let Some((other, _)) = other else { continue };
@@ -64,15 +49,6 @@ pub(super) fn check(files: &[ProductionFile], shared: &[SharedTypeName]) -> Vec<
                 REPEATED_DEFINITIONS_MIN, definition.name
             );
             violations.push(TidyViolation::new(&file.path, definition.line, message));
-        }
-    }
-    for row in shared {
-        if definitions.get(row.name).is_none_or(|places| places.len() < 2) {
-            let message = format!(
-                "SHARED_TYPE_NAMES has `{}` ({}), which has no second definition; delete the row",
-                row.name, row.why
-            );
-            violations.push(TidyViolation::new("xtask/src/tidy/type_names.rs", 1, message));
         }
     }
     violations
