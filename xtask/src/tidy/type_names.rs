@@ -23,7 +23,7 @@ pub(super) fn check(files: &[ProductionFile]) -> Vec<TidyViolation> {
     }
     let mut violations = Vec::new();
     let mut repeated = Vec::new();
-    for places in definitions.values() {
+    for (name, places) in &definitions {
         for (index, (file, definition)) in places.iter().enumerate() {
             let other = places.get(usize::from(index == 0));
             let Some((other, _)) = other else { continue };
