@@ -34,8 +34,8 @@ struct PathGrant {
 
 /// The rules of one set that speak of this tool or this capability.
 #[derive(Clone, Debug)]
-struct GrantRules {
-    rules: Vec<(Exactness, Arc<CompiledRule>)>,
+pub(crate) struct GrantRules {
+    pub(crate) rules: Vec<(Exactness, Arc<CompiledRule>)>,
 }
 
 impl Grant {
@@ -71,9 +71,17 @@ impl Grant {
 
     /// Returns whether a rule denies reading the path, whether the call was granted it or not.
     pub fn denies_read(&self, path: &PathSubject) -> bool {
-        std::iter::once(&self.read.own_rules)
-            .chain(&self.read.restrictions)
-            .any(|layer| layer.verdict(path).action == RuleAction::Deny)
+        self.read.layers().any(|layer| layer.verdict(path).action == RuleAction::Deny)
+    }
+
+    /// Returns the rules about reading, and the answers to them.
+    pub(crate) fn reads(&self) -> (impl Iterator<Item = &GrantRules> + Clone, &[PathSubject]) {
+        (self.read.layers(), &self.read.approved_paths)
+    }
+
+    /// Returns the rules about changing, and the answers to them.
+    pub(crate) fn writes(&self) -> (impl Iterator<Item = &GrantRules> + Clone, &[PathSubject]) {
+        (self.write.layers(), &self.write.approved_paths)
     }
 
     /// Returns whether the call may create, change or remove the path.
@@ -92,6 +100,10 @@ impl PathGrant {
             restrictions: ceilings.collect(),
             approved_paths: Vec::new(),
         }
+    }
+
+    fn layers(&self) -> impl Iterator<Item = &GrantRules> + Clone {
+        std::iter::once(&self.own_rules).chain(&self.restrictions)
     }
 
     fn permits(&self, path: &PathSubject) -> bool {
@@ -131,7 +143,7 @@ impl GrantRules {
         Self { rules: speaking.collect() }
     }
 
-    fn verdict(&self, path: &PathSubject) -> RuleVerdict<'_> {
+    pub(crate) fn verdict(&self, path: &PathSubject) -> RuleVerdict<'_> {
         let rules = self.rules.iter().map(|(exactness, rule)| (*exactness, &**rule));
         verdict(rules, MatchSubject::Path(path))
     }

@@ -35,6 +35,7 @@ mod grant;
 mod host_scope;
 mod lasting;
 mod network_guard;
+mod path_denials;
 mod pattern;
 mod pattern_fault;
 mod preset;
@@ -55,6 +56,7 @@ pub use network_guard::{
     NetworkGuard, NetworkRefusal, git_subcommand, rough_commands, stays_on_loopback,
     wrapped_commands,
 };
+pub use path_denials::{HeldRule, NotHeldReason, PathDenials, held_rules, subjects_of};
 pub use pattern::{MatchWidth, PatternDomain, PatternError, RulePattern, escape, escape_path};
 pub use pattern_fault::PatternFault;
 pub use preset::PRESETS;

@@ -11,7 +11,7 @@ use crate::glob::Glob;
 use crate::pattern_fault::PatternFault;
 pub(crate) use command::CommandPattern;
 pub(crate) use host::{HostPattern, normal_host};
-pub(crate) use path::PathPattern;
+pub(crate) use path::{LastName, PathPattern};
 pub(crate) use subcommand::GIT_OPTIONS_WITH_VALUE;
 
 mod command;
@@ -174,6 +174,14 @@ impl RulePattern {
             MatchSubject::Nothing => None,
         };
         literal_bytes.map_or(PatternFit::No, PatternFit::Yes)
+    }
+
+    /// Returns the pattern as one of paths; `None` if it matches anything or no path.
+    pub(crate) fn as_path(&self) -> Option<&PathPattern> {
+        match &self.forms {
+            CompiledForms::Each { path, .. } => path.as_ref(),
+            CompiledForms::Everything => None,
+        }
     }
 
     /// Returns whether the pattern matches anything, because it picks nothing.

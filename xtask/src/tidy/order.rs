@@ -128,6 +128,7 @@ pub(super) const MODULE_ORDER: &[ModuleOrder] = &[
             "rank",
             "decide",
             "grant",
+            "path_denials",
             "host_scope",
             "lasting",
             "tool_scope",

@@ -52,6 +52,15 @@ impl Anchor {
     }
 }
 
+/// The last name of a pattern that is not `**`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum LastName<'a> {
+    Literal(&'a [u8]),
+    Glob(&'a Glob),
+    /// Any name.
+    Any,
+}
+
 #[derive(Clone, Debug)]
 enum Name {
     Literal(Vec<u8>),
@@ -134,6 +143,41 @@ impl PathPattern {
         })
     }
 
+    /// Returns what the pattern says about the last name of a path that begins to match.
+    ///
+    /// A path that is not beneath a matching one begins to match only if its last name matches one of these.
+    pub(crate) fn last_names(&self) -> impl Iterator<Item = LastName<'_>> {
+        self.alternatives.iter().filter_map(|it| match it.last()? {
+            (_, Name::Literal(literal)) => Some(LastName::Literal(literal)),
+            (_, Name::Glob(glob)) if glob.is_everything() => Some(LastName::Any),
+            (_, Name::Glob(glob)) => Some(LastName::Glob(glob)),
+            (_, Name::AnyDepth) => None,
+        })
+    }
+
+    /// Returns whether the entries of a directory match whatever their names are, as those of `secrets` match `secrets/*`.
+    pub(crate) fn picks_all_in(&self, directory: &PathSubject) -> bool {
+        self.alternatives.iter().any(|it| {
+            let Some((at, Name::Glob(glob))) = it.last() else { return false };
+            let Some(directory) = it.anchor.part_of(directory) else { return false };
+            let parent = it.names.get(..at).unwrap_or_default();
+            glob.is_everything() && names_match(parent, components(directory), false)
+        })
+    }
+
+    /// Returns whether the pattern can match a path in one of the roots.
+    pub(crate) fn may_concern_roots(&self, roots: &[PathBuf]) -> bool {
+        roots.iter().any(|root| {
+            let root = PathSubject::in_root(root, Path::new(""));
+            self.fit(&root, MatchWidth::Wide).is_some() || self.may_fit_beneath(&root)
+        })
+    }
+
+    /// Returns whether the pattern is one name that a deny matches at any depth.
+    pub(crate) fn is_bare_name(&self) -> bool {
+        self.alternatives.iter().all(|it| it.is_bare_name)
+    }
+
     /// Returns the directories that the pattern names with all that is beneath them, from each of these roots where it does
     /// not begin at the top.
     pub(crate) fn directories(&self, roots: &[PathBuf]) -> Vec<PathBuf> {
@@ -198,32 +242,13 @@ impl Anchored {
             return parts.any(|part| self.names.iter().all(|name| name.matches(part)));
         }
         let reaches_beneath = self.is_plain || reading == MatchWidth::Wide;
-        // This is the algorithm of `Glob::matches`, with names for characters and `**` for the star.
-        let mut name_at = 0;
-        let mut retry = None;
-        loop {
-            let fits = match self.names.get(name_at) {
-                Some(Name::AnyDepth) => {
-                    name_at += 1;
-                    retry = Some((name_at, parts.clone()));
-                    continue;
-                }
-                Some(name) => parts.next().is_some_and(|part| name.matches(part)),
-                None if reaches_beneath => return true,
-                None if parts.next().is_none() => return true,
-                None => false,
-            };
-            if fits {
-                name_at += 1;
-                continue;
-            }
-            let Some((after_stars, stars_end)) = retry.as_mut() else { return false };
-            if stars_end.next().is_none() {
-                return false;
-            }
-            name_at = *after_stars;
-            parts = stars_end.clone();
-        }
+        names_match(&self.names, parts, reaches_beneath)
+    }
+
+    /// Returns the last name that is not `**`, and its place.
+    fn last(&self) -> Option<(usize, &Name)> {
+        let mut names = self.names.iter().enumerate();
+        names.rfind(|(_, name)| !matches!(name, Name::AnyDepth))
     }
 
     fn directories(&self, roots: &[PathBuf]) -> Vec<PathBuf> {
@@ -239,6 +264,40 @@ impl Anchored {
             Anchor::FileSystemRoot => vec![Path::new("/").join(below)],
             Anchor::WorkspaceRoot => roots.iter().map(|root| root.join(&below)).collect(),
         }
+    }
+}
+
+/// Returns whether the names match all parts of a path, or with `reaches_beneath` the first of them.
+fn names_match<'p>(
+    names: &[Name],
+    mut parts: impl Iterator<Item = &'p [u8]> + Clone,
+    reaches_beneath: bool,
+) -> bool {
+    // This is the algorithm of `Glob::matches`, with names for characters and `**` for the star.
+    let mut name_at = 0;
+    let mut retry = None;
+    loop {
+        let fits = match names.get(name_at) {
+            Some(Name::AnyDepth) => {
+                name_at += 1;
+                retry = Some((name_at, parts.clone()));
+                continue;
+            }
+            Some(name) => parts.next().is_some_and(|part| name.matches(part)),
+            None if reaches_beneath => return true,
+            None if parts.next().is_none() => return true,
+            None => false,
+        };
+        if fits {
+            name_at += 1;
+            continue;
+        }
+        let Some((after_stars, stars_end)) = retry.as_mut() else { return false };
+        if stars_end.next().is_none() {
+            return false;
+        }
+        name_at = *after_stars;
+        parts = stars_end.clone();
     }
 }
 
