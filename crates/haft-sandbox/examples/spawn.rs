@@ -1,5 +1,5 @@
-//! Measures the cost of starting a command and waiting for its end: bare, supervised, confined, and
-//! confined by bubblewrap with the same namespaces. The variants take turns in one process, so that
+//! Measures the cost of starting a command and waiting for its end: bare, supervised, confined, confined
+//! in a large root without and with rules that deny paths, and confined by bubblewrap with the same namespaces. The variants take turns in one process, so that
 //! other load on the machine affects all of them. It prints one sample per line,
 //! `entrant<TAB>nanoseconds`, and judges nothing.
 //!
@@ -7,14 +7,14 @@
 //! that run at the same time), ROUNDS, and optionally the path of `bwrap`.
 
 use std::error::Error;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use haft_sandbox::{
-    Confinement, Launcher, Mechanisms, Network, ProcessExit, ProtectedPaths, ResourceLimits, Root,
-    SandboxCommand,
+    Confinement, Launcher, Mechanisms, Network, PathAccess, PathRules, ProcessExit, ProtectedPaths,
+    ResourceLimits, Root, RuledPaths, SandboxCommand,
 };
 
 fn main() -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
@@ -26,12 +26,50 @@ type Failure = Box<dyn Error + Send + Sync>;
 
 const SYSTEM: [&str; 7] = ["/bin", "/etc", "/lib", "/lib64", "/opt", "/sbin", "/usr"];
 
+/// The files of the large root: so many directories with so many files each.
+const LARGE_ROOT: (usize, usize) = (100, 50);
+
 /// The resources that all variants need.
 struct Setting {
     root: Root,
     launcher: Launcher,
     confinement: Confinement,
+    /// To the large root.
+    large: Confinement,
+    /// To the same root, where a rule denies the files of one name.
+    denied: Confinement,
     bwrap: Option<PathBuf>,
+}
+
+/// A rule that denies every file called `.env`.
+#[derive(Debug)]
+struct NoEnv;
+
+impl PathRules for NoEnv {
+    fn access(&self, path: &Path) -> PathAccess {
+        let is_denied = path.iter().any(|name| name == ".env");
+        if is_denied { PathAccess::Nothing } else { PathAccess::Full }
+    }
+
+    fn access_beneath(&self, directory: &Path) -> PathAccess {
+        self.access(directory)
+    }
+
+    fn may_concern(&self, name: &[u8]) -> bool {
+        name == b".env"
+    }
+
+    fn picks_all_in(&self, _: &Path) -> bool {
+        false
+    }
+
+    fn names_key(&self) -> &str {
+        ".env"
+    }
+
+    fn depends_on_place(&self) -> bool {
+        false
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -39,11 +77,19 @@ enum Entrant {
     Bare,
     Supervised,
     Confined,
+    Large,
+    Denied,
     Bubblewrap,
 }
 
-const ENTRANTS: [Entrant; 4] =
-    [Entrant::Bare, Entrant::Supervised, Entrant::Confined, Entrant::Bubblewrap];
+const ENTRANTS: [Entrant; 6] = [
+    Entrant::Bare,
+    Entrant::Supervised,
+    Entrant::Confined,
+    Entrant::Large,
+    Entrant::Denied,
+    Entrant::Bubblewrap,
+];
 
 impl Entrant {
     fn name(self) -> &'static str {
@@ -51,6 +97,8 @@ impl Entrant {
             Entrant::Bare => "bare",
             Entrant::Supervised => "supervised",
             Entrant::Confined => "confined",
+            Entrant::Large => "5,000 files",
+            Entrant::Denied => "5,000 files, denied paths",
             Entrant::Bubblewrap => "bwrap",
         }
     }
@@ -65,11 +113,18 @@ fn measure() -> Result<(), Failure> {
         Ok(text.to_str().ok_or("a number is no text")?.parse()?)
     };
     let directory = PathBuf::from(root).canonicalize()?;
+    let large = directory.join("large");
+    lay_out(&large)?;
+    let rules: Arc<dyn PathRules> = Arc::new(NoEnv);
+    let ruled = RuledPaths { roots: vec![large.clone()], rules: Some(rules) };
+    let large = confinement(large);
     let heap = touched(number(heap_mib)? * 1024 * 1024);
     let (at_once, rounds) = (number(at_once)?, number(rounds)?);
     let setting = Arc::new(Setting {
         root: Root::open(&directory)?,
         launcher: Launcher::new(std::env::current_exe()?),
+        denied: Confinement { ruled, ..large.clone() },
+        large,
         confinement: confinement(directory),
         bwrap: bwrap.first().map(PathBuf::from),
     });
@@ -77,6 +132,20 @@ fn measure() -> Result<(), Failure> {
     let measured = runtime.block_on(rounds_of(&setting, at_once, rounds));
     drop(heap);
     measured
+}
+
+/// Makes the files of the large root.
+fn lay_out(root: &Path) -> std::io::Result<()> {
+    let (directories, files) = LARGE_ROOT;
+    for directory in 0..directories {
+        let directory = root.join(format!("directory-{directory}"));
+        std::fs::create_dir_all(&directory)?;
+        for file in 0..files {
+            std::fs::write(directory.join(format!("file-{file}.txt")), "x")?;
+        }
+    }
+    std::fs::write(root.join(".env"), "x")?;
+    std::fs::write(root.join("directory-1/.env"), "x")
 }
 
 /// Returns memory that is resident, because every page has been written to.
@@ -92,6 +161,7 @@ fn confinement(root: PathBuf) -> Confinement {
         readable: SYSTEM.map(PathBuf::from).to_vec(),
         hidden: vec![PathBuf::from("/etc/shadow")],
         protected: ProtectedPaths::builtin(),
+        ruled: RuledPaths::default(),
         home: PathBuf::from("/home/you"),
         network: Network::Loopback,
         resources: ResourceLimits::default(),
@@ -132,7 +202,9 @@ async fn turn(setting: Arc<Setting>, entrant: Entrant) -> Result<Option<Duration
     let begin = Instant::now();
     match entrant {
         Entrant::Bare => plain(std::process::Command::new("true")).await?,
-        Entrant::Supervised | Entrant::Confined => launched(&setting, entrant).await?,
+        Entrant::Supervised | Entrant::Confined | Entrant::Large | Entrant::Denied => {
+            launched(&setting, entrant).await?
+        }
         Entrant::Bubblewrap => match &setting.bwrap {
             Some(bwrap) => plain(bubblewrap(bwrap, &setting.confinement)).await?,
             None => return Ok(None),
@@ -142,11 +214,17 @@ async fn turn(setting: Arc<Setting>, entrant: Entrant) -> Result<Option<Duration
 }
 
 async fn launched(setting: &Setting, entrant: Entrant) -> Result<(), Failure> {
-    let command = SandboxCommand::new("true", setting.root.open_dir("".as_ref())?)
-        .env("PATH", "/usr/bin:/bin");
+    let directory = match entrant {
+        Entrant::Large | Entrant::Denied => "large",
+        Entrant::Bare | Entrant::Supervised | Entrant::Confined | Entrant::Bubblewrap => "",
+    };
+    let directory = setting.root.open_dir(directory.as_ref())?;
+    let command = SandboxCommand::new("true", directory).env("PATH", "/usr/bin:/bin");
     let launcher = &setting.launcher;
     let mut process = match entrant {
         Entrant::Confined => launcher.spawn(command, &setting.confinement).await?,
+        Entrant::Large => launcher.spawn(command, &setting.large).await?,
+        Entrant::Denied => launcher.spawn(command, &setting.denied).await?,
         Entrant::Bare | Entrant::Supervised | Entrant::Bubblewrap => {
             launcher.spawn_unconfined(command).await?
         }

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use crate::limits;
-use crate::protect::ProtectedPaths;
+use crate::protect::{ProtectedPaths, RuledPaths};
 
 /// Port of the command's proxy, on the loopback interface of a command whose network is
 /// [`Network::Proxied`].
@@ -25,6 +25,8 @@ pub struct Confinement {
     pub hidden: Vec<PathBuf>,
     /// Names inside the writable directories that the command can read but not change.
     pub protected: ProtectedPaths,
+    /// Rules about paths that take further access away from the command.
+    pub ruled: RuledPaths,
     /// The command's home directory. It exists and is private. It is empty except for other paths
     /// that are named here. It is removed when the command ends, as is everything in `/tmp`.
     pub home: PathBuf,

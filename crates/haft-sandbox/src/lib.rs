@@ -13,7 +13,7 @@
 //! ```standalone_crate
 //! use haft_sandbox::{
 //!     Confinement, ExpectedFile, Launcher, Mechanisms, Network, ProcessExit, ProtectedPaths, ResourceLimits, Root,
-//!     RootFileChange, SandboxCommand,
+//!     RootFileChange, RuledPaths, SandboxCommand,
 //! };
 //!
 //! fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -40,6 +40,7 @@
 //!             readable: ["/bin", "/lib", "/lib64", "/usr"].map(Into::into).to_vec(),
 //!             hidden: vec![],
 //!             protected: ProtectedPaths::builtin(),
+//!             ruled: RuledPaths::default(),
 //!             home: "/home/you".into(),
 //!             network: Network::Loopback,
 //!             resources: ResourceLimits::default(),
@@ -98,11 +99,11 @@ pub use directory_watch::{DirectoryWatch, NameChange, WatchedChanges, WatchedEve
 pub use exit::{ExceededLimit, ProcessExit};
 pub use kernel::{Availability, KernelMechanism, KernelSupport, MechanismSupport};
 pub use process::{
-    Enforcement, EnforcementLevel, Launcher, MissingLayer, ProcessControl, ProcessOutput,
+    Enforcement, EnforcementLevel, Launcher, MissingLayer, PathGuard, ProcessControl, ProcessOutput,
     RecoveryReport, SandboxCommand, SandboxLayer, SandboxProcess, SpawnError, WaitError,
 };
 pub use protect::{
-    LinkedWorktree, ProtectedPathError, ProtectedPathScan, ProtectedPaths, ProtectionMode,
-    ProtectiveMount, ProtectiveMountKind, RevertResult, RevertedChange, ScanCache, ScanError,
-    ScanOptions, worktree_directories,
+    LinkedWorktree, PathAccess, PathRules, ProtectedPathError, ProtectedPathScan, ProtectedPaths, ProtectionMode,
+    ProtectiveMount, ProtectiveMountKind, RevertResult, RevertedChange, RuledPath, RuledPaths,
+    ScanCache, ScanError, ScanOptions, worktree_directories,
 };

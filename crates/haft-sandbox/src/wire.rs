@@ -4,11 +4,13 @@
 //! come from one build.
 
 mod bounds;
+mod cover_order;
 mod descriptor_passing;
 mod reply;
 mod spec;
 
-pub(crate) use bounds::{WireConfinement, WireMount};
+pub(crate) use bounds::{WireConfinement, WireCover, WireMount};
+pub(crate) use cover_order::{COVER_ANSWER_BYTES, decode_covers, encode_covers};
 pub(crate) use descriptor_passing::{receive, send, send_all, socket_pair};
 pub(crate) use reply::{FRAME_HEADER_BYTES, HelperReply, MechanismFlags, StartFailure, StartStage};
 pub(crate) use spec::WireCommandSpec;

@@ -11,7 +11,9 @@ use std::path::{Path, PathBuf};
 
 use haft_contract::{ErrorCode, RefusalSource, Remedy, ToolError};
 use haft_policy::PathSubject;
-use haft_sandbox::{Confinement, Mechanisms, Network, ProtectedPaths, ResourceLimits};
+use haft_sandbox::{
+    Confinement, Mechanisms, Network, ProtectedPaths, ResourceLimits, RuledPaths,
+};
 pub use readable::ReadablePaths;
 
 /// Files with several names that a file with several names is compared with, at most, in each hidden place; beyond, it
@@ -86,6 +88,7 @@ impl Sandbox {
             readable: self.readable.to_vec(),
             hidden: self.hidden.clone(),
             protected,
+            ruled: RuledPaths::default(),
             home: self.home.clone(),
             network,
             resources: self.resources,

@@ -35,11 +35,29 @@ pub(super) fn without_view(
     rules.push(rule(private, LandlockAccess::Write));
     let readable = bounds.readable.iter().map(|path| (path, LandlockAccess::Read));
     let writable = bounds.writable.iter().map(|path| (path, LandlockAccess::Write));
+    let covered = bounds.covers.iter().map(|cover| &cover.path);
+    let hidden: Vec<PathBuf> = bounds.hidden.iter().chain(covered).cloned().collect();
     for (path, access) in readable.chain(writable) {
-        grant(path, access, &bounds.hidden, &mut rules).map_err(|error| {
+        // What is granted inside of a covered path is an exception to the rule about that path.
+        let around = |cover: &&PathBuf| *cover != path && path.starts_with(cover);
+        let exempt: Vec<&PathBuf> =
+            bounds.covers.iter().map(|cover| &cover.path).filter(around).collect();
+        let kept: Vec<PathBuf> =
+            hidden.iter().filter(|hidden| !exempt.contains(hidden)).cloned().collect();
+        grant(path, access, &kept, &mut rules).map_err(|error| {
             let at = format!("granting the siblings of hidden paths in {}", path.display());
             StartFailure::new(StartStage::Confine, at, error)
         })?;
+    }
+    for cover in bounds.covers.iter().filter(|cover| cover.is_readable) {
+        let unreadable = bounds.covers.iter().filter(|cover| !cover.is_readable);
+        let unreadable = unreadable.map(|cover| cover.path.clone());
+        let kept: Vec<PathBuf> = bounds.hidden.iter().cloned().chain(unreadable).collect();
+        let is_granted = |path: &PathBuf| cover.path.starts_with(path);
+        if bounds.writable.iter().chain(&bounds.readable).any(is_granted) {
+            grant(&cover.path, LandlockAccess::Read, &kept, &mut rules)
+                .map_err(StartStage::Confine.at("granting paths that cannot be changed"))?;
+        }
     }
     Ok(rules)
 }

@@ -19,6 +19,7 @@ mod view_entries;
 use std::os::fd::OwnedFd;
 
 pub(crate) use layers::KernelConfinement;
+pub(crate) use mounts::cover_paths;
 pub(crate) use namespaces::{OuterUser, namespace_flags};
 pub(crate) use private_directory::PrivateDirectory;
 
@@ -85,6 +86,8 @@ impl NamespacedProcess {
             readable: Vec::new(),
             hidden: Vec::new(),
             mounts: Vec::new(),
+            covers: Vec::new(),
+            takes_covers: false,
             home: "/home".into(),
             network: Network::Loopback,
             resources: ResourceLimits::default(),

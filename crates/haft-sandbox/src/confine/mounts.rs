@@ -25,7 +25,7 @@ use rustix::process::{chdir, fchdir, pivot_root, umask};
 use super::attributes::{self, DEVICE, MountReach, READ_ONLY, TAME};
 use super::view_entries::{self, HOME, TEMPORARY, ViewEntry, ViewEntryKind, ViewEntryParent};
 use crate::confinement::ResourceLimits;
-use crate::wire::{StartFailure, StartStage, WireConfinement};
+use crate::wire::{StartFailure, StartStage, WireConfinement, WireCover};
 
 /// Average size of a temporary file, in bytes. It limits the number of temporary files.
 pub(crate) const BYTES_PER_FILE: u64 = 4_096;
@@ -41,6 +41,9 @@ pub(crate) const UPON_TOP_MAX: u32 = 16;
 
 /// The file in the temporary file system that covers every hidden file.
 const EMPTY_FILE: &str = "empty";
+
+/// The file in the temporary file system that covers every file that rules deny.
+const DENIED_FILE: &str = "denied";
 
 /// The directory in the temporary file system that becomes the top of the view.
 const TOP: &str = "top";
@@ -207,6 +210,7 @@ impl MountView {
                 self.open.push(mount);
                 Ok(())
             }
+            ViewEntryKind::Denied { is_passed } => unless_out_of_reach(self.deny(path, is_passed)),
             ViewEntryKind::Device => {
                 let handle = openat2(CWD, path, HANDLE, Mode::empty(), NO_LINKS)?;
                 if kind_of(&handle)? != FileType::CharacterDevice {
@@ -224,6 +228,32 @@ impl MountView {
                 Ok(())
             }
         }
+    }
+
+    /// Covers a path with a file or a directory that cannot be opened.
+    fn deny(&mut self, path: &Path, is_passed: bool) -> io::Result<()> {
+        // A link needs no cover, because its target has one.
+        let Some(place) = self.find_without_links(path)? else { return Ok(()) };
+        if kind_of(&place)? != FileType::Directory {
+            let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+            match openat(&self.base, DENIED_FILE, flags, Mode::empty()) {
+                // One file covers them all.
+                Ok(_) | Err(Errno::EXIST) => {}
+                Err(errno) => return Err(errno.into()),
+            }
+            let mount = open_tree(&self.base, DENIED_FILE, CLONE)?;
+            attributes::set(&mount, READ_ONLY | TAME, MountReach::Mount)?;
+            return Ok(attach_at(&mount, &place)?);
+        }
+        // The root user of the view has no capability that passes these permissions.
+        let mode = if is_passed { Mode::from_raw_mode(0o111) } else { Mode::empty() };
+        let name = format!("denied-{}", self.hidden_count);
+        self.hidden_count += 1;
+        mkdirat(&self.base, &name, mode)?;
+        let mount = open_tree(&self.base, &name, CLONE)?;
+        attach_at(&mount, &place)?;
+        self.open.push(mount);
+        Ok(())
     }
 
     /// Opens a granted path on the machine.
@@ -393,6 +423,42 @@ impl MountView {
         }
         Err(Errno::BUSY.into())
     }
+}
+
+/// Covers paths of a view that a command already has. This process must have entered the command's user and mount
+/// namespaces. A path that is not there is ignored.
+///
+/// A file is covered by a device that the mount does not let anyone open: the view has no file of its own to mount.
+pub(crate) fn cover_paths(covers: &[WireCover]) -> io::Result<()> {
+    let top = openat(CWD, "/", HANDLE | OFlags::DIRECTORY, Mode::empty())?;
+    let resolve = NO_LINKS | ResolveFlags::BENEATH;
+    for cover in covers {
+        let place = match openat2(&top, within(&cover.path)?, HANDLE, Mode::empty(), resolve) {
+            Ok(place) => place,
+            // It is gone again, or a link, whose target has its own cover.
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => continue,
+            Err(errno) => return Err(errno.into()),
+        };
+        let mount = match kind_of(&place)? {
+            FileType::Symlink => continue,
+            _ if cover.is_readable => clone_tree(place.as_fd(), READ_ONLY | TAME)?,
+            FileType::Directory => {
+                let options = [("mode", "0".to_owned()), ("nr_inodes", "1".to_owned())];
+                let mount = new_file_system("tmpfs", &options)?;
+                attributes::set(&mount, READ_ONLY | TAME, MountReach::Mount)?;
+                mount
+            }
+            _ => {
+                let null = openat2(&top, "dev/null", HANDLE, Mode::empty(), resolve)?;
+                if kind_of(&null)? != FileType::CharacterDevice {
+                    return Err(Errno::NODEV.into());
+                }
+                clone_tree(null.as_fd(), READ_ONLY | TAME)?
+            }
+        };
+        attach_at(&mount, &place)?;
+    }
+    Ok(())
 }
 
 /// Creates a file system that is not mounted yet.

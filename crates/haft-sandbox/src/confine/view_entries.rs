@@ -53,6 +53,11 @@ pub(super) enum ViewEntryKind {
     ReadOnly,
     /// An empty replacement for a path of a parent mount.
     Hidden,
+    /// An unreadable replacement for a path of a parent mount.
+    Denied {
+        /// Whether other entries are in it, so that a directory must be passable.
+        is_passed: bool,
+    },
     /// A device.
     Device,
     /// The process file system.
@@ -83,6 +88,18 @@ pub(super) fn granted_entries(bounds: &WireConfinement) -> Vec<ViewEntry> {
             if pinned.is_writable { ViewEntryKind::Anchored } else { ViewEntryKind::ReadOnly },
         )
     }));
+    entries.extend(bounds.covers.iter().map(|cover| {
+        let is_passed = || {
+            let granted = bounds.writable.iter().chain(&bounds.readable);
+            granted.into_iter().any(|path| *path != cover.path && path.starts_with(&cover.path))
+        };
+        let kind = if cover.is_readable {
+            ViewEntryKind::ReadOnly
+        } else {
+            ViewEntryKind::Denied { is_passed: is_passed() }
+        };
+        entry(&cover.path, kind)
+    }));
     let key = |entry: &ViewEntry| (entry.depth, entry.path.as_os_str().to_owned(), entry.kind);
     entries.sort_by_cached_key(key);
     entries.dedup();
@@ -110,7 +127,8 @@ pub(super) fn granted_entries(bounds: &WireConfinement) -> Vec<ViewEntry> {
                 | ViewEntryKind::Writable
                 | ViewEntryKind::Anchored
                 | ViewEntryKind::ReadOnly
-                | ViewEntryKind::Hidden,
+                | ViewEntryKind::Hidden
+                | ViewEntryKind::Denied { .. },
             ) => ViewEntryParent::Granted,
         };
         entry.is_begun = matches!(entry.kind, ViewEntryKind::Device | ViewEntryKind::Processes)
@@ -128,7 +146,8 @@ pub(super) fn granted_entries(bounds: &WireConfinement) -> Vec<ViewEntry> {
 /// command, and that path is neither hidden nor read-only.
 fn anchors(bounds: &WireConfinement) -> BTreeSet<&Path> {
     let mut anchors = BTreeSet::new();
-    for kept in bounds.hidden.iter().chain(&bounds.readable) {
+    let covers = bounds.covers.iter().filter(|cover| cover.keeps_place).map(|cover| &cover.path);
+    for kept in bounds.hidden.iter().chain(&bounds.readable).chain(covers) {
         let around = bounds.writable.iter().filter(|root| *root != kept && kept.starts_with(root));
         let Some(root) = around.min_by_key(|root| root.components().count()) else { continue };
         let between = kept.ancestors().skip(1).take_while(|path| path != root);

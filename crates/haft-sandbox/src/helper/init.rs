@@ -6,6 +6,7 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::Errno;
 use rustix::net::SendFlags;
 use rustix::process::{
@@ -46,24 +47,37 @@ pub(super) fn run(orders: OwnedFd, reports: OwnedFd, user: OuterUser, network: N
     };
     // If the supervisor cannot be notified, it is gone.
     let sent = match launched {
-        Ok((command, applied, listener)) => {
+        Ok(Launched { command, applied, listener, view }) => {
+            let handles: Vec<BorrowedFd<'_>> = view.iter().map(AsFd::as_fd).collect();
+            let shown = if handles.is_empty() {
+                Ok(())
+            } else {
+                send(&reports, &HelperReply::View, &handles)
+            };
+            drop(view);
             let sockets: Vec<BorrowedFd<'_>> = listener.iter().map(AsFd::as_fd).collect();
             let started = send(&reports, &HelperReply::Started(applied), &sockets);
             // From now on only the launcher holds the proxy's socket.
             drop(listener);
-            started.and_then(|()| reap_all(command, &reports))
+            shown.and(started).and_then(|()| reap_all(command, &reports))
         }
         Err(failure) => send(&reports, &HelperReply::Failed(failure), &[]),
     };
     if sent.is_ok() { 0 } else { STATUS_USELESS }
 }
 
-/// Sets up the confinement and starts the command. Returns its number, the mechanisms in force and
-/// the socket of its proxy.
-fn launch(
-    settled: NamespacedProcess,
-    order: SpawnOrder,
-) -> Result<(Pid, MechanismFlags, Option<OwnedFd>), StartFailure> {
+/// A command that runs.
+struct Launched {
+    command: Pid,
+    applied: MechanismFlags,
+    /// The socket of its proxy.
+    listener: Option<OwnedFd>,
+    /// Handles on the user namespace and the mounts, if more may have to be covered.
+    view: Vec<OwnedFd>,
+}
+
+/// Sets up the confinement and starts the command.
+fn launch(settled: NamespacedProcess, order: SpawnOrder) -> Result<Launched, StartFailure> {
     let SpawnOrder { spec, descriptors, .. } = order;
     let failed = |at| StartFailure::new(StartStage::Setup, at, io::ErrorKind::InvalidData);
     let mut descriptors = descriptors.into_iter();
@@ -77,6 +91,14 @@ fn launch(
     };
     let (listener, process_bound) = settled.enter(bounds, &cwd)?;
     inherited::redirect_stdio_to_null().map_err(StartStage::Confine.at("opening /dev/null"))?;
+    let view = if bounds.takes_covers {
+        let open = |path| openat(CWD, path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
+        let handles = ["/proc/self/ns/user", "/proc/self/ns/mnt"].map(open).into_iter();
+        let handles = handles.collect::<Result<_, _>>();
+        handles.map_err(StartStage::Confine.at("opening the command's namespaces"))?
+    } else {
+        Vec::new()
+    };
     let layers = KernelConfinement::within_namespaces(bounds)?;
     // Searched with the command's own rights: without capabilities.
     let image = ProgramImage::new(&search::find(&spec)?, &spec)?;
@@ -86,7 +108,7 @@ fn launch(
     let streams = CommandStreams::new(&output, channel.as_ref(), spec.channel)?;
     let (command, applied) = image.launch(streams, &mut || layers.apply())?;
     let applied = MechanismFlags { process_bound, ..applied };
-    Ok((command, applied, listener))
+    Ok(Launched { command, applied, listener, view })
 }
 
 /// Collects children until the command has ended, then kills and collects the others.

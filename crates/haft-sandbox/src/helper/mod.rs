@@ -8,6 +8,7 @@
 //! left behind. A confined command has one more process around it: the *init* of a separate
 //! process namespace.
 
+mod covering;
 mod image;
 mod inherited;
 mod init;

@@ -47,7 +47,7 @@ impl SpawnOrder {
 }
 
 /// Fills a buffer; returns whether the other side sent anything before it closed.
-fn fill(
+pub(super) fn fill(
     socket: &OwnedFd,
     mut buffer: &mut [u8],
     descriptors: &mut Vec<OwnedFd>,

@@ -12,6 +12,7 @@ use rustix::io::Errno;
 use rustix::net::SocketType;
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, kill_process, pidfd_open, waitpid};
 
+use super::covering;
 use super::inherited;
 use super::init;
 use super::limiter::CommandLimiter;
@@ -93,8 +94,14 @@ impl PreparedNamespaces {
         let _ = order.forward(&orders, &descriptors);
         // A process that holds the output or the channel open delays its end.
         drop((orders, output, cwd, channel));
-        let mut namespace =
-            PidNamespace { init, reports, bound, has_started: false, deadline: None };
+        let mut namespace = PidNamespace {
+            init,
+            reports,
+            bound,
+            has_started: false,
+            deadline: None,
+            view: Vec::new(),
+        };
         let reply = namespace.wait_for_end(&socket).unwrap_or_else(|error| {
             namespace.kill();
             HelperReply::Failed(StartFailure::new(
@@ -123,6 +130,8 @@ struct PidNamespace {
     has_started: bool,
     /// When remaining processes count as survivors; set by the end, or by a request for it.
     deadline: Option<Instant>,
+    /// Handles on the command's user namespace and mounts, if more may have to be covered.
+    view: Vec<OwnedFd>,
 }
 
 impl PidNamespace {
@@ -157,8 +166,10 @@ impl PidNamespace {
                 continue;
             }
             if !has_report {
-                // The launcher has closed its side or requests the end.
-                self.kill();
+                // Without a whole request, the launcher has closed its side or requests the end.
+                if !matches!(covering::serve(lifeline, &self.view), Ok(true)) {
+                    self.kill();
+                }
                 continue;
             }
             let mut descriptors = Vec::new();
@@ -170,6 +181,7 @@ impl PidNamespace {
             match report {
                 None => break,
                 Some(HelperReply::Clearing) => self.start_deadline(),
+                Some(HelperReply::View) => self.view = descriptors,
                 Some(
                     reply @ (HelperReply::Exited(_)
                     | HelperReply::Signalled(_)

@@ -3,7 +3,7 @@
 //! everything happens while the caller waits.
 
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use super::pending_reconciliation::PendingReconciliation;
 use super::zygote::ZygoteHandle;
 use crate::exit::{ExceededLimit, ProcessExit};
 use crate::process_tree;
-use crate::protect::RevertedChange;
+use crate::protect::{RevertedChange, RuledPath};
 use crate::wire::{HelperReply, MechanismFlags, StartFailure};
 
 /// Interval of waking a helper during a wait, in milliseconds, in case it was stopped.
@@ -117,6 +117,11 @@ impl ProcessControl {
         }
     }
 
+    /// Returns the socket to the supervisor.
+    pub(super) fn supervisor_socket(&self) -> BorrowedFd<'_> {
+        self.frames.socket()
+    }
+
     /// Returns whether a supervisor has answered.
     pub(super) fn is_supervised(&self) -> bool {
         self.supervisor.is_some()
@@ -187,6 +192,13 @@ impl ProcessControl {
     #[must_use]
     pub fn reverted_changes(&self) -> &[RevertedChange] {
         &self.protection.reverted
+    }
+
+    /// Returns the paths that rules deny and that appeared while the command ran, so that it may have read them; known
+    /// after waiting.
+    #[must_use]
+    pub fn appeared_paths(&self) -> &[RuledPath] {
+        &self.protection.appeared
     }
 
     /// Requests that the command and every process that it started are killed;

@@ -22,11 +22,14 @@ use super::helper_socket::HelperSocket;
 use super::hidden_paths::HiddenPathResolver;
 use super::missing_layers::missing_layers;
 use super::output::ProcessOutput;
+use super::path_guard::PathGuard;
 use super::recovery::{RecoveryReport, reconcile_all};
+use super::ruled_view::add_covers;
 use super::zygote::ZygoteHandle;
 use crate::confinement::{Confinement, Mechanisms, Network};
 use crate::protect::{
-    ProtectedPathScan, ProtectedPaths, ProtectionMode, ProtectiveMountKind, ScanCache, ScanOptions,
+    ProtectedPathScan, ProtectedPaths, ProtectionMode, ProtectiveMountKind, RuledPath, RuledPaths,
+    ScanCache, ScanOptions,
 };
 use crate::recovery_log::RecoveryLog;
 use crate::wire::{
@@ -83,6 +86,10 @@ pub struct SandboxProcess {
     /// Reading returns the end once no process of the command holds the other end. It is
     /// non-blocking, as tokio requires.
     pub channel: Option<StdUnixStream>,
+    /// The paths that rules kept from it, of those that it would have seen otherwise.
+    pub denied: Vec<RuledPath>,
+    /// Keeps these paths from it while it runs, if rules deny paths.
+    pub guard: Option<PathGuard>,
 }
 
 /// The launcher's state of a start in progress.
@@ -184,7 +191,8 @@ impl Launcher {
             requested
         });
         let confinement = &finding.await.map_err(|error| self.failed(io::Error::other(error)))?;
-        let scan = if confinement.protected == ProtectedPaths::empty() {
+        let is_unruled = confinement.ruled.rules.is_none();
+        let scan = if confinement.protected == ProtectedPaths::empty() && is_unruled {
             None
         } else {
             let mode = if has_namespaces {
@@ -193,7 +201,8 @@ impl Launcher {
                 ProtectionMode::Copies
             };
             let (hidden, quarantine) = (confinement.hidden.clone(), self.quarantine.clone());
-            let options = ScanOptions { mode, hidden, quarantine };
+            let ruled = confinement.ruled.clone();
+            let options = ScanOptions { mode, hidden, quarantine, ruled };
             let cache = self.shared.scans.clone();
             let (roots, names) = (confinement.writable.clone(), confinement.protected.clone());
             let scanning = tokio::task::spawn_blocking(move || {
@@ -218,19 +227,31 @@ impl Launcher {
                 ProtectiveMountKind::Hidden => hidden.push(path),
             }
         }
-        let bounds = WireConfinement {
+        let mut bounds = WireConfinement {
             writable: confinement.writable.clone(),
             readable: confinement.readable.clone(),
             hidden,
             mounts: pinned,
+            covers: Vec::new(),
+            takes_covers: !is_unruled,
             home: confinement.home.clone(),
             network: confinement.network,
             resources: confinement.resources,
             mechanisms: confinement.mechanisms,
             wants_group: self.uses_groups,
         };
+        let ruled = scan.as_ref().map(ProtectedPathScan::ruled_paths).unwrap_or_default();
+        add_covers(&mut bounds, &ruled, confinement, mounts.unwrap_or_default());
         let start = self.start(&command, Some(bounds), scan).await?;
-        self.finish(start, command, Some(confinement))
+        let mut process = self.finish(start, command, Some(confinement))?;
+        process.denied = ruled.into_iter().filter(RuledPath::is_denied).collect();
+        if !is_unruled {
+            let supervisor = has_namespaces.then(|| process.control.supervisor_socket());
+            let (ruled, cache) = (confinement.ruled.clone(), self.shared.scans.clone());
+            let guard = PathGuard::new(supervisor, ruled, cache, process.denied.clone());
+            process.guard = Some(guard.map_err(|source| self.failed(source))?);
+        }
+        Ok(process)
     }
 
     /// Starts a command with all rights of this process; only its process tree is supervised.
@@ -269,6 +290,20 @@ impl Launcher {
     pub async fn isolates_mounts(&self, requested: Mechanisms) -> bool {
         requested.namespaces
             && self.running_zygote().await.is_ok_and(|zygote| zygote.offer.namespaces)
+    }
+
+    /// Returns the paths at which rules leave another access than around them, with all of their names. Reads directories
+    /// and blocks.
+    ///
+    /// # Errors
+    ///
+    /// A directory cannot be read, or there are too many.
+    pub fn find_ruled_paths(&self, ruled: RuledPaths) -> io::Result<Vec<RuledPath>> {
+        let mode = ProtectionMode::ReadOnlyMounts;
+        let options = ScanOptions { mode, hidden: Vec::new(), quarantine: None, ruled };
+        let (cache, names) = (&self.shared.scans, ProtectedPaths::empty());
+        let scan = ProtectedPathScan::scan_directories(cache, &[], &names, options)?;
+        Ok(scan.ruled_paths())
     }
 
     /// Starts the command through a supervisor.
@@ -388,7 +423,8 @@ impl Launcher {
         });
         let listener = listener.map(TcpListener::from);
         let channel = ends.channel.map(StdUnixStream::from);
-        Ok(SandboxProcess { output, control, enforcement, listener, channel })
+        let (denied, guard) = (Vec::new(), None);
+        Ok(SandboxProcess { output, control, enforcement, listener, channel, denied, guard })
     }
 
     /// Returns the zygote; starts one if there is none.

@@ -16,8 +16,10 @@ mod hidden_paths;
 mod launcher;
 mod missing_layers;
 mod output;
+mod path_guard;
 mod pending_reconciliation;
 mod recovery;
+mod ruled_view;
 mod zygote;
 
 pub use command::SandboxCommand;
@@ -26,4 +28,5 @@ pub use enforcement::{Enforcement, EnforcementLevel};
 pub use error::{MissingLayer, SandboxLayer, SpawnError, WaitError};
 pub use launcher::{Launcher, SandboxProcess};
 pub use output::ProcessOutput;
+pub use path_guard::PathGuard;
 pub use recovery::RecoveryReport;

@@ -10,28 +10,30 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use tokio::task::{JoinHandle, spawn_blocking};
 
-use crate::protect::{ProtectedPathScan, RevertedChange};
+use crate::protect::{ProtectedPathScan, RevertedChange, RuledPath};
 
 /// The scan to reconcile after a command, and the result.
 #[derive(Debug, Default)]
 pub(super) struct PendingReconciliation {
     pub(super) scan: Option<ProtectedPathScan>,
     /// Kept here so that waiting can be cancelled.
-    reconciling: Option<JoinHandle<Vec<RevertedChange>>>,
+    reconciling: Option<JoinHandle<(Vec<RevertedChange>, Vec<RuledPath>)>>,
     /// The changes that were reverted; known after the reconciliation.
     pub(super) reverted: Vec<RevertedChange>,
+    /// The denied paths that appeared; known after the reconciliation.
+    pub(super) appeared: Vec<RuledPath>,
 }
 
 impl PendingReconciliation {
     /// Reverts changes under protected names. Call it when no process of the command is left.
     pub(super) async fn reconcile(&mut self) -> io::Result<()> {
         if let Some(scan) = self.scan.take() {
-            self.reconciling = Some(spawn_blocking(move || scan.reconcile()));
+            self.reconciling = Some(spawn_blocking(move || scan.reconcile_ruled()));
         }
         if let Some(reconciling) = &mut self.reconciling {
             let reverted = reconciling.await;
             self.reconciling = None;
-            self.reverted = reverted.map_err(io::Error::other)?;
+            (self.reverted, self.appeared) = reverted.map_err(io::Error::other)?;
         }
         Ok(())
     }

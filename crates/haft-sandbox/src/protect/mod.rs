@@ -9,7 +9,9 @@
 //! | define the patterns | `protected_paths`, with `pattern`, `fold` and the defaults in `builtin` |
 //! | register the scan with the open scans of this process | `scan/concurrent_scans` |
 //! | scan the writable directories | `scan/traversal`, with `result`, `directory`, `repository_shape`, `cache` |
-//! | find other names of protected and hidden files | `scan/hard_links` |
+//! | decide about the names that rules may concern | `path_rules`, whose answers the caller gives |
+//! | find other names of protected hidden and denied files | `scan/hard_links` |
+//! | find other mounts of what rules deny | `scan/other_mounts` |
 //! | copy the content that may have to be restored | `scan/protected_copies` |
 //! | choose the read-only mounts; `confine` mounts them | `scan/protective_mounts` |
 //! | save the scan, in case this process is killed | `scan/recovery_entry` |
@@ -24,6 +26,7 @@ mod builtin;
 mod error;
 mod fold;
 mod git_config;
+mod path_rules;
 mod pattern;
 mod protected_paths;
 mod report;
@@ -32,6 +35,7 @@ mod scan;
 mod worktree;
 
 pub use error::ProtectedPathError;
+pub use path_rules::{PathAccess, PathRules, RuledPath, RuledPaths};
 pub use protected_paths::ProtectedPaths;
 pub use report::{
     ProtectionMode, ProtectiveMount, ProtectiveMountKind, RevertResult, RevertedChange, ScanError,

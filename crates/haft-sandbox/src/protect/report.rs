@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use super::path_rules::RuledPaths;
+
 /// The options of a scan: the means of protection, and where reverted files go.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScanOptions {
@@ -13,6 +15,8 @@ pub struct ScanOptions {
     /// The directory, outside of every writable one, that reverted files are moved to. It is
     /// created when needed. Without one, reverted files are removed.
     pub quarantine: Option<PathBuf>,
+    /// Rules about paths, and the directories in which they are looked for.
+    pub ruled: RuledPaths,
 }
 
 /// How existing protected files are preserved.
@@ -100,6 +104,17 @@ pub enum ScanError {
          out of the protected names, or use a smaller directory as the root"
     )]
     Entries {
+        /// The first file beyond the maximum.
+        path: PathBuf,
+        /// The maximum number of files.
+        max: usize,
+    },
+    /// Rules keep more paths from commands than can be found and covered.
+    #[error(
+        "rules keep more than {max} files from commands, the latest found at {path:?}; let the rules name directories \
+         instead of files, or use a smaller directory as the root"
+    )]
+    Ruled {
         /// The first file beyond the maximum.
         path: PathBuf,
         /// The maximum number of files.

@@ -14,6 +14,9 @@ pub(crate) struct WireConfinement {
     pub(crate) readable: Vec<PathBuf>,
     pub(crate) hidden: Vec<PathBuf>,
     pub(crate) mounts: Vec<WireMount>,
+    pub(crate) covers: Vec<WireCover>,
+    /// Whether more may have to be covered while the command runs.
+    pub(crate) takes_covers: bool,
     pub(crate) home: PathBuf,
     pub(crate) network: Network,
     pub(crate) resources: ResourceLimits,
@@ -29,6 +32,37 @@ pub(crate) struct WireMount {
     pub(crate) is_writable: bool,
 }
 
+/// A path at which rules take access away.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct WireCover {
+    pub(crate) path: PathBuf,
+    /// Whether it can still be read.
+    pub(crate) is_readable: bool,
+    /// Whether the directories around it must keep their places too.
+    pub(crate) keeps_place: bool,
+}
+
+impl WireCover {
+    pub(super) fn write_all(covers: &[WireCover], writer: &mut WireWriter) {
+        writer.count(covers.len());
+        for cover in covers {
+            writer.text(cover.path.as_os_str());
+            writer.byte(u8::from(cover.is_readable));
+            writer.byte(u8::from(cover.keeps_place));
+        }
+    }
+
+    pub(super) fn read_all(reader: &mut WireReader<'_>) -> io::Result<Vec<WireCover>> {
+        let count = reader.count()?;
+        let covers = (0..count).map(|_| {
+            let path = reader.text()?.into();
+            let (is_readable, keeps_place) = (reader.is_set()?, reader.is_set()?);
+            Ok(WireCover { path, is_readable, keeps_place })
+        });
+        covers.collect()
+    }
+}
+
 impl WireConfinement {
     pub(super) fn write(&self, writer: &mut WireWriter) {
         writer.paths(&self.writable);
@@ -39,6 +73,8 @@ impl WireConfinement {
             writer.text(pinned.path.as_os_str());
             writer.byte(u8::from(pinned.is_writable));
         }
+        WireCover::write_all(&self.covers, writer);
+        writer.byte(u8::from(self.takes_covers));
         writer.text(self.home.as_os_str());
         writer.byte(match self.network {
             Network::Loopback => 0,
@@ -67,6 +103,8 @@ impl WireConfinement {
         let pinned = (0..pinned_count)
             .map(|_| Ok(WireMount { path: reader.text()?.into(), is_writable: reader.is_set()? }))
             .collect::<io::Result<_>>()?;
+        let covers = WireCover::read_all(reader)?;
+        let takes_covers = reader.is_set()?;
         let home = reader.text()?.into();
         let network = match reader.byte()? {
             0 => Network::Loopback,
@@ -92,6 +130,8 @@ impl WireConfinement {
             readable,
             hidden,
             mounts: pinned,
+            covers,
+            takes_covers,
             home,
             network,
             resources,

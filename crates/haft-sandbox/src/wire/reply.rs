@@ -31,6 +31,8 @@ pub(crate) enum HelperReply {
     /// The program is being executed, with these mechanisms in force. A listening socket may travel
     /// with this reply.
     Started(MechanismFlags),
+    /// The command's view is complete. Handles on its user namespace and its mounts travel with this reply.
+    View,
     /// The command was not started.
     Failed(StartFailure),
     /// The command was not started, because the requested confinement needs more than these
@@ -121,6 +123,7 @@ impl HelperReply {
             HelperReply::Clearing => (9, none, None, 0),
             HelperReply::Survivors(count) => (10, none, None, *count),
             HelperReply::Orphaned(signal) => (11, none, None, *signal),
+            HelperReply::View => (12, none, None, 0),
         };
         let number = failure.map_or(number, |failure| failure.errno);
         let stage = failure.map_or(0, |failure| failure.stage.tag());
@@ -183,6 +186,7 @@ impl HelperReply {
             9 => HelperReply::Clearing,
             10 => HelperReply::Survivors(number),
             11 => HelperReply::Orphaned(number),
+            12 => HelperReply::View,
             _ => return Err(malformed()),
         })
     }

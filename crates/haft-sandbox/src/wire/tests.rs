@@ -29,6 +29,9 @@ fn bounds() -> impl Strategy<Value = WireConfinement> {
     let network = prop_oneof![Just(Network::Loopback), Just(Network::Proxied), Just(Network::Host)];
     let pinned = (text(), any::<bool>())
         .prop_map(|(path, is_writable)| WireMount { path: path.into(), is_writable });
+    let cover = (text(), any::<[bool; 2]>()).prop_map(|(path, [is_readable, keeps_place])| {
+        WireCover { path: path.into(), is_readable, keeps_place }
+    });
     let resources =
         (any::<[u64; 3]>(), any::<[u32; 2]>()).prop_map(|(bytes, counts)| ResourceLimits {
             memory_bytes: bytes[0],
@@ -42,14 +45,16 @@ fn bounds() -> impl Strategy<Value = WireConfinement> {
         landlock,
         seccomp,
     });
-    let lists = (paths(), paths(), paths(), vec(pinned, 0..3));
+    let lists = (paths(), paths(), paths(), vec(pinned, 0..3), vec(cover, 0..3));
     let kinds = (network, mechanisms, any::<bool>());
     (lists, text(), kinds, resources).prop_map(
-        |((writable, readable, hidden, pinned), home, kinds, resources)| WireConfinement {
+        |((writable, readable, hidden, pinned, covers), home, kinds, resources)| WireConfinement {
             writable,
             readable,
             hidden,
             mounts: pinned,
+            covers,
+            takes_covers: kinds.2,
             home: home.into(),
             network: kinds.0,
             resources,

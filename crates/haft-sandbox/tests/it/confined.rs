@@ -8,6 +8,7 @@ mod network;
 mod processes;
 mod refusals;
 mod resources;
+mod ruled;
 
 use haft_sandbox::{Confinement, Enforcement, EnforcementLevel, Mechanisms, Network, ProcessExit};
 

@@ -10,7 +10,7 @@ use std::process::Command;
 use expect_test::{Expect, expect};
 use haft_sandbox::{
     LinkedWorktree, ProtectedPathScan, ProtectedPaths, ProtectionMode, ProtectiveMount,
-    ProtectiveMountKind, RevertResult, RevertedChange, ScanCache, ScanOptions,
+    ProtectiveMountKind, RevertResult, RevertedChange, RuledPaths, ScanCache, ScanOptions,
     worktree_directories,
 };
 
@@ -106,7 +106,7 @@ impl Workspace {
 
     fn scan_roots(&self, roots: &[PathBuf], mode: ProtectionMode) -> ProtectedPathScan {
         let quarantine = Some(self.top.join("quarantine"));
-        let means = ScanOptions { mode, hidden: Vec::new(), quarantine };
+        let means = ScanOptions { mode, hidden: Vec::new(), quarantine, ruled: RuledPaths::default() };
         ProtectedPathScan::scan_directories(&self.cache, roots, &ProtectedPaths::builtin(), means)
             .unwrap()
     }
@@ -174,7 +174,7 @@ fn what_is_new_is_undone_wherever_it_is() {
 fn without_a_quarantine_what_is_new_is_removed() {
     let workspace = Workspace::new();
     let means =
-        ScanOptions { mode: ProtectionMode::ReadOnlyMounts, hidden: Vec::new(), quarantine: None };
+        ScanOptions { mode: ProtectionMode::ReadOnlyMounts, hidden: Vec::new(), quarantine: None, ruled: RuledPaths::default() };
     let roots = std::slice::from_ref(&workspace.root);
     let scan = ProtectedPathScan::scan_directories(
         &workspace.cache,
@@ -413,7 +413,7 @@ fn copies_are_kept_up_to_their_bound() {
     file.set_len(bytes_max).unwrap();
     workspace.scan(ProtectionMode::Copies);
     workspace.write(".vscode/one", "x");
-    let means = ScanOptions { mode: ProtectionMode::Copies, hidden: Vec::new(), quarantine: None };
+    let means = ScanOptions { mode: ProtectionMode::Copies, hidden: Vec::new(), quarantine: None, ruled: RuledPaths::default() };
     let roots = std::slice::from_ref(&workspace.root);
     let error = ProtectedPathScan::scan_directories(
         &workspace.cache,
@@ -624,6 +624,7 @@ fn a_root_that_is_missing_or_a_file_is_refused() {
             mode: ProtectionMode::ReadOnlyMounts,
             hidden: Vec::new(),
             quarantine: None,
+            ruled: RuledPaths::default(),
         };
         let roots = std::slice::from_ref(&path);
         let error = ProtectedPathScan::scan_directories(

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use haft_sandbox::{
     Confinement, Launcher, Mechanisms, Network, ProcessExit, ProtectedPaths, ResourceLimits, Root,
-    SandboxCommand, SandboxProcess,
+    RuledPaths, SandboxCommand, SandboxProcess,
 };
 use tempfile::TempDir;
 
@@ -75,6 +75,7 @@ impl Fixture {
             readable: system.iter().map(PathBuf::from).collect(),
             hidden: Vec::new(),
             protected: ProtectedPaths::empty(),
+            ruled: RuledPaths::default(),
             home: PathBuf::from("/home/you"),
             network: Network::Loopback,
             resources: ResourceLimits::default(),

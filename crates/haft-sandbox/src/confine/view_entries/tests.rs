@@ -12,6 +12,8 @@ fn check(change: impl FnOnce(&mut WireConfinement), expect: &Expect) {
         readable: Vec::new(),
         hidden: Vec::new(),
         mounts: Vec::new(),
+        covers: Vec::new(),
+        takes_covers: false,
         home: "/home/me".into(),
         network: Network::Loopback,
         resources: ResourceLimits::default(),

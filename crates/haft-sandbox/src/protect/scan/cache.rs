@@ -9,8 +9,9 @@ use rustix::time::{ClockId, clock_gettime};
 use super::concurrent_scans::OpenScans;
 use super::directory::{FileTime, InodeState};
 use super::followed_roots::FollowedRoots;
-use super::listing::{DirectoryListing, DirectoryListings, ListingKey, NAME_SETS_MAX};
-use crate::protect::ProtectedPaths;
+use super::listing::{
+    DirectoryListing, DirectoryListings, ListedNames, ListingKey, NAME_SETS_MAX,
+};
 
 /// Time that a directory must be unchanged before it is read, so that a later change is visible in
 /// its times. File systems take times from a clock that ticks every 1 to 10 milliseconds.
@@ -39,21 +40,21 @@ pub struct ScanCache {
 pub(super) struct SharedScanState {
     /// Scans read it while they walk and write it once at their end. A channel to an owner would
     /// make them wait for one another.
-    known: RwLock<HashMap<ProtectedPaths, DirectoryListings>>,
+    known: RwLock<HashMap<ListedNames, DirectoryListings>>,
     contents: RwLock<HashMap<InodeState, Arc<[u8]>>>,
     pub(super) followed: FollowedRoots,
     pub(super) open: OpenScans,
 }
 
 impl ScanCache {
-    pub(super) fn read(&self) -> RwLockReadGuard<'_, HashMap<ProtectedPaths, DirectoryListings>> {
+    pub(super) fn read(&self) -> RwLockReadGuard<'_, HashMap<ListedNames, DirectoryListings>> {
         // A panic under the lock at worst loses a cache entry.
         self.shared.known.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn remember_listings(
         &self,
-        names: &ProtectedPaths,
+        names: &ListedNames,
         fresh: Vec<(ListingKey, Arc<DirectoryListing>)>,
     ) {
         if fresh.is_empty() {

@@ -48,7 +48,7 @@ pub(super) struct ConcurrentBaselines {
 impl OpenScans {
     /// Registers a scan. Call it before anything is read.
     pub(super) fn start_scan(&self, roots: &[ScanRoot]) -> Arc<StartingScan> {
-        let roots: Vec<PathBuf> = roots.iter().map(|root| root.path.clone()).collect();
+        let roots: Vec<PathBuf> = protected_paths(roots);
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.open.retain(|(token, _)| token.strong_count() > 0);
         let open = state.open.iter().map(|(_, baseline)| baseline);
@@ -88,10 +88,9 @@ impl ConcurrentBaselines {
         older: impl Iterator<Item = (&'a [ScanRoot], &'a Arc<ScanResult>)>,
         roots: &[ScanRoot],
     ) -> ConcurrentBaselines {
-        let paths = |roots: &[ScanRoot]| roots.iter().map(|root| root.path.clone()).collect();
-        let roots: Vec<PathBuf> = paths(roots);
+        let roots = protected_paths(roots);
         let older = older.map(|(roots, before)| ScanBaseline {
-            roots: paths(roots),
+            roots: protected_paths(roots),
             before: Arc::clone(before),
         });
         let baselines = older.filter(|it| overlap(&it.roots, &roots)).map(Arc::new).collect();
@@ -134,6 +133,11 @@ fn is_alike(one: &ProtectedEntry, other: &ProtectedEntry) -> bool {
         (None, None) => one.state == other.state,
         (Some(_), None) | (None, Some(_)) => false,
     }
+}
+
+/// Returns the roots in which protected names count.
+fn protected_paths(roots: &[ScanRoot]) -> Vec<PathBuf> {
+    roots.iter().filter(|root| root.is_protected).map(|root| root.path.clone()).collect()
 }
 
 fn overlap(some: &[PathBuf], others: &[PathBuf]) -> bool {

@@ -11,10 +11,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rustix::fs::{Mode, OFlags, openat};
 
 use super::directory::{FileIdentity, InodeState};
-use super::listing::{DirectoryListing, ListingDetail, NAME_SETS_MAX};
+use super::listing::{DirectoryListing, ListedNames, ListingDetail, NAME_SETS_MAX};
 use super::result::ScanRoot;
 use crate::directory_watch::{DirectoryWatch, WatchedEvents};
-use crate::protect::ProtectedPaths;
 
 /// Maximum number of roots that are followed. Each takes one of the user's inotify instances.
 pub(crate) const FOLLOWED_ROOTS_MAX: usize = 8;
@@ -36,7 +35,7 @@ pub(super) struct FollowedRoot {
     key: RootKey,
     watch: DirectoryWatch,
     /// Current listings by path below the root, for each set of names.
-    listings: HashMap<ProtectedPaths, HashMap<CString, ListingsByDetail>>,
+    listings: HashMap<ListedNames, HashMap<CString, ListingsByDetail>>,
 }
 
 #[derive(Debug, Default)]
@@ -108,7 +107,7 @@ impl FollowedRoot {
     /// Returns the current listing of a directory, if it is known.
     pub(super) fn listing(
         &self,
-        names: &ProtectedPaths,
+        names: &ListedNames,
         path: &CStr,
         detail: ListingDetail,
     ) -> Option<&Arc<DirectoryListing>> {
@@ -137,7 +136,7 @@ impl FollowedRoot {
     /// before it was listed.
     pub(super) fn remember(
         &mut self,
-        names: &ProtectedPaths,
+        names: &ListedNames,
         path: &CStr,
         detail: ListingDetail,
         listing: Arc<DirectoryListing>,

@@ -1,9 +1,9 @@
-//! Finds other names (hard links) of protected or hidden files, through which they could be changed
+//! Finds other names (hard links) of protected, hidden or denied files, through which they could be changed
 //! or read. It searches only if a file reports that it has other names, because the search reads
 //! every directory.
 
-use std::collections::HashMap;
-use std::ffi::{CStr, OsStr};
+use std::collections::{HashMap, HashSet};
+use std::ffi::{CStr, CString, OsStr};
 use std::fs;
 use std::mem::MaybeUninit;
 use std::os::fd::AsFd;
@@ -15,8 +15,9 @@ use super::directory::{
     BUFFER_BYTES, FileIdentity, InodeState, ScannedKind, open_beneath, read_names,
 };
 use super::report::{ProtectiveMount, ProtectiveMountKind, ScanError};
-use super::result::{ScanResult, ScanRoot};
+use super::result::{RuledEntry, ScanResult, ScanRoot};
 use super::traversal::ScanScope;
+use crate::protect::path_rules::{PathAccess, PathRules};
 
 /// Maximum number of files that are checked for each hidden path. Credentials are few files; a
 /// directory with more is a cache.
@@ -33,12 +34,25 @@ struct HardLinkSearch {
     missing: u64,
 }
 
-/// Finds the other names of protected and hidden files below the roots.
+/// A file that rules deny and that has several names.
+#[derive(Debug)]
+struct DeniedFile {
+    access: PathAccess,
+    /// One of its names.
+    named_as: PathBuf,
+    /// The number of names that are still unknown.
+    missing: u64,
+}
+
+type DeniedFiles = HashMap<FileIdentity, DeniedFile>;
+
+/// Finds the other names of protected, hidden and denied files below the roots.
 pub(super) fn find_hard_links(
     scope: ScanScope<'_>,
-    scan: &ScanResult,
+    scan: &mut ScanResult,
     hidden: &[PathBuf],
 ) -> Result<Vec<ProtectiveMount>, ScanError> {
+    let mut denied = denied_files(scope, scan)?;
     let mut searched: HashMap<FileIdentity, HardLinkSearch> = HashMap::new();
     let files = scan
         .entries
@@ -56,7 +70,8 @@ pub(super) fn find_hard_links(
     }
     // In trees that were copied by links, every name can be under a protected one.
     searched.retain(|_, searched| searched.missing > 0);
-    if searched.is_empty() {
+    denied.retain(|_, denied| denied.missing > 0);
+    if searched.is_empty() && denied.is_empty() {
         return Ok(Vec::new());
     }
     let mut mounts = Vec::new();
@@ -92,6 +107,12 @@ pub(super) fn find_hard_links(
                         let Ok(state) = InodeState::at(directory.as_fd(), &listed.name) else {
                             continue;
                         };
+                        if let (Some(found), Some(rules)) =
+                            (denied.get(&state.identity), scope.rules)
+                        {
+                            let path = absolute(root, &join(&path, &listed.name));
+                            scan.ruled.extend(found.other_name(path, state, rules));
+                        }
                         if let Some(found) = searched.get(&state.identity) {
                             let path = absolute(root, &join(&path, &listed.name));
                             mounts.push(ProtectiveMount { path, kind: found.kind });
@@ -104,6 +125,71 @@ pub(super) fn find_hard_links(
     }
     mounts.retain(|mount| !hidden.iter().any(|hidden| mount.path.starts_with(hidden)));
     Ok(mounts)
+}
+
+/// Returns the files with several names that rules deny.
+fn denied_files(scope: ScanScope<'_>, scan: &ScanResult) -> Result<DeniedFiles, ScanError> {
+    let mut denied = DeniedFiles::new();
+    let Some(rules) = scope.rules else { return Ok(denied) };
+    // If rules leave nowhere more than at these files, another name gives no more either.
+    let is_open = |root: &ScanRoot| rules.access_beneath(&root.path) == PathAccess::Full;
+    let has_exceptions = || scan.ruled.iter().any(|entry| entry.access > entry.around);
+    if !scope.roots.iter().any(is_open) && !has_exceptions() {
+        return Ok(denied);
+    }
+    let mut add = |path: PathBuf, state: &InodeState, access: PathAccess| {
+        if state.kind == ScannedKind::File && state.links > 1 {
+            let new = DeniedFile { access, named_as: path, missing: state.links };
+            let known = denied.entry(state.identity).or_insert(new);
+            known.access = known.access.min(access);
+            known.missing = known.missing.saturating_sub(1);
+        }
+    };
+    for entry in scan.ruled.iter().filter(|entry| entry.access < PathAccess::Full) {
+        add(entry.path.clone(), &entry.state, entry.access);
+    }
+    let named: HashSet<&Path> = scan.ruled.iter().map(|entry| entry.path.as_path()).collect();
+    let mut count = 0;
+    for directory in &scan.limited {
+        let Some(root) = scope.roots.get(directory.root) else { continue };
+        for (listed, access) in directory.listing.names.iter().zip(&directory.accesses) {
+            if *access == PathAccess::Full || listed.kind != ScannedKind::File {
+                continue;
+            }
+            let relative = join(directory.path.to_bytes(), &listed.name);
+            let path = absolute(root, &relative);
+            count += 1;
+            if count > scope.bounds.entries_max {
+                return Err(ScanError::Ruled { path, max: scope.bounds.entries_max });
+            }
+            let Ok(relative) = CString::new(relative) else { continue };
+            let Ok(state) = InodeState::at(root.directory.as_fd(), &relative) else { continue };
+            if !named.contains(path.as_path()) {
+                add(path, &state, *access);
+            }
+        }
+    }
+    Ok(denied)
+}
+
+impl DeniedFile {
+    /// Returns the entry of another name of the file, if rules leave more at that name.
+    fn other_name(
+        &self,
+        path: PathBuf,
+        state: InodeState,
+        rules: &dyn PathRules,
+    ) -> Option<RuledEntry> {
+        let around = rules.access(&path);
+        let named_as = Some(self.named_as.clone());
+        (around > self.access).then_some(RuledEntry {
+            path,
+            named_as,
+            access: self.access,
+            around,
+            state,
+        })
+    }
 }
 
 /// Adds the files at or below a hidden path that have several names. A command of the same user

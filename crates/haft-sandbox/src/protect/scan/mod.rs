@@ -9,6 +9,7 @@ mod followed_roots;
 mod hard_links;
 mod listing;
 mod new_entry;
+mod other_mounts;
 mod protected_copies;
 mod protective_mounts;
 mod reconcile;
@@ -32,10 +33,12 @@ pub(super) use directory::{
 pub(crate) use recovery_entry::{end_time, reconcile_interrupted};
 
 use self::concurrent_scans::ConcurrentBaselines;
+use self::listing::ListedNames;
 use self::protected_copies::ProtectedCopies;
-use self::result::{ScanResult, ScanRoot};
+use self::result::{RuledEntry, ScanResult, ScanRoot};
 use self::traversal::{ScanLimits, ScanScope};
 use super::ProtectedPaths;
+use super::path_rules::{PathRules, RuledPath};
 use crate::recovery_log::RecoveryEntry;
 
 /// The protected paths that exist in the writable directories of one command.
@@ -56,6 +59,7 @@ use crate::recovery_log::RecoveryEntry;
 pub struct ProtectedPathScan {
     roots: Vec<ScanRoot>,
     names: ProtectedPaths,
+    listed: ListedNames,
     cache: ScanCache,
     means: ScanOptions,
     bounds: ScanLimits,
@@ -95,14 +99,22 @@ impl ProtectedPathScan {
         means: ScanOptions,
         bounds: ScanLimits,
     ) -> io::Result<ProtectedPathScan> {
-        let (roots, names, cache) = (open_roots(roots)?, names.clone(), cache.clone());
-        let scope = ScanScope { roots: &roots, names: &names, cache: &cache, bounds };
+        let (names, cache) = (names.clone(), cache.clone());
+        let rules = means.ruled.rules.as_deref();
+        let ruled_roots = rules.map(|_| means.ruled.roots.as_slice()).unwrap_or_default();
+        let roots = open_roots(roots, ruled_roots)?;
+        let listed = ListedNames::new(&names, rules);
+        let scope =
+            ScanScope { roots: &roots, names: &names, rules, listed: &listed, cache: &cache, bounds };
         let beginning = cache.shared.open.start_scan(&roots);
         let mut before = ScanResult::scan_roots(scope, &|_| true);
         if let Some(problem) = before.problem.take() {
             return Err(problem.into());
         }
-        let other_names = hard_links::find_hard_links(scope, &before, &means.hidden)?;
+        let other_names = hard_links::find_hard_links(scope, &mut before, &means.hidden)?;
+        let other_mounts = other_mounts::find_other_mounts(&before.ruled)?;
+        before.ruled.extend(other_mounts);
+        before.limited.clear();
         let copies = protected_copies::read_contents(scope, &before, means.mode)?;
         let mounts = protective_mounts::choose_mounts(&roots, &before, other_names, means.mode);
         // Directories that their owner locked are locked again while the command runs.
@@ -112,6 +124,7 @@ impl ProtectedPathScan {
         Ok(ProtectedPathScan {
             roots,
             names,
+            listed,
             cache,
             means,
             bounds,
@@ -133,6 +146,15 @@ impl ProtectedPathScan {
         &self.mounts
     }
 
+    /// Returns the paths at which rules leave another access than around them, whatever their kind. A symbolic link is
+    /// not among them, but its target is.
+    #[must_use]
+    pub fn ruled_paths(&self) -> Vec<RuledPath> {
+        let is_link = |entry: &&RuledEntry| entry.state.kind == ScannedKind::Symlink;
+        let entries = self.before.ruled.iter().filter(|entry| !is_link(entry));
+        entries.map(ruled_path).collect()
+    }
+
     /// Scans again and reverts changes to protected paths; blocks as well.
     ///
     /// No process of the command may be alive any more. The result is in the order of the paths:
@@ -140,9 +162,14 @@ impl ProtectedPathScan {
     /// files stay in place.
     #[must_use]
     pub fn reconcile(&self) -> Vec<RevertedChange> {
-        let undone = reconcile::reconcile(self);
+        self.reconcile_ruled().0
+    }
+
+    /// Does the same, and returns as well the denied paths that appeared meanwhile.
+    pub(crate) fn reconcile_ruled(&self) -> (Vec<RevertedChange>, Vec<RuledPath>) {
+        let done = reconcile::reconcile(self);
         self.erase_recovery_entry();
-        undone
+        done
     }
 
     /// Saves the data that another process needs to reconcile this scan, in case this one is
@@ -153,8 +180,8 @@ impl ProtectedPathScan {
     ) -> io::Result<()> {
         self.erase_recovery_entry();
         // If nothing is writable, no changes are possible.
-        self.recovery_entry =
-            if self.roots.is_empty() { None } else { Some(write(&self.encode()?)?) };
+        let is_needed = self.roots.iter().any(|root| root.is_protected);
+        self.recovery_entry = if is_needed { Some(write(&self.encode()?)?) } else { None };
         Ok(())
     }
 
@@ -165,31 +192,51 @@ impl ProtectedPathScan {
         }
     }
 
+    fn rules(&self) -> Option<&dyn PathRules> {
+        self.means.ruled.rules.as_deref()
+    }
+
     fn scope(&self) -> ScanScope<'_> {
         ScanScope {
             roots: &self.roots,
             names: &self.names,
+            rules: self.rules(),
+            listed: &self.listed,
             cache: &self.cache,
             bounds: self.bounds,
         }
     }
 }
 
-/// Opens the roots that are not below another one.
-fn open_roots(paths: &[PathBuf]) -> Result<Vec<ScanRoot>, ScanError> {
-    let mut sorted: Vec<&PathBuf> = paths.iter().collect();
-    sorted.sort();
+fn ruled_path(entry: &RuledEntry) -> RuledPath {
+    let RuledEntry { path, named_as, access, around, state } = entry;
+    RuledPath {
+        path: path.clone(),
+        named_as: named_as.clone(),
+        access: *access,
+        around: *around,
+        identity: (state.identity.device, state.identity.inode),
+    }
+}
+
+/// Opens the writable roots that are not below another one, and the further ones that are scanned for rules alone.
+fn open_roots(writable: &[PathBuf], ruled: &[PathBuf]) -> Result<Vec<ScanRoot>, ScanError> {
     let mut roots: Vec<ScanRoot> = Vec::new();
-    for path in sorted {
-        if roots.iter().any(|root| path.starts_with(&root.path)) {
-            continue;
+    for (paths, is_protected) in [(writable, true), (ruled, false)] {
+        let mut sorted: Vec<&PathBuf> = paths.iter().collect();
+        sorted.sort();
+        for path in sorted {
+            if roots.iter().any(|root| path.starts_with(&root.path)) {
+                continue;
+            }
+            let failed = |source| ScanError::Unreadable { path: path.clone(), source };
+            let directory = File::open(path).map_err(failed)?;
+            if !directory.metadata().map_err(failed)?.is_dir() {
+                return Err(failed(io::ErrorKind::NotADirectory.into()));
+            }
+            let (path, directory) = (path.clone(), OwnedFd::from(directory));
+            roots.push(ScanRoot { path, directory, is_protected });
         }
-        let failed = |source| ScanError::Unreadable { path: path.clone(), source };
-        let directory = File::open(path).map_err(failed)?;
-        if !directory.metadata().map_err(failed)?.is_dir() {
-            return Err(failed(io::ErrorKind::NotADirectory.into()));
-        }
-        roots.push(ScanRoot { path: path.clone(), directory: OwnedFd::from(directory) });
     }
     Ok(roots)
 }

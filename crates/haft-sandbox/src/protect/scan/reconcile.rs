@@ -8,17 +8,20 @@ use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use super::ProtectedPathScan;
 use super::directory::{FileIdentity, InodeState, ScannedKind};
 use super::new_entry::{NewEntryJudge, NewEntryVerdict};
 use super::report::{ProtectionMode, RevertResult, RevertedChange};
-use super::result::{PatternPosition, ProtectedEntry, ScanResult};
+use super::result::{PatternPosition, ProtectedEntry, RuledEntry, ScanResult};
 use super::traversal::beneath;
+use super::{ProtectedPathScan, ruled_path};
+use crate::protect::path_rules::RuledPath;
 use crate::protect::pattern::ProtectionExtent;
 use crate::protect::revert::{ChangeReverter, RemovalResult, read_small};
 
 /// Scans again, and reverts new, changed and missing entries.
-pub(super) fn reconcile(scan: &ProtectedPathScan) -> Vec<RevertedChange> {
+///
+/// Returns the reverted changes, and the denied paths that appeared since the first scan.
+pub(super) fn reconcile(scan: &ProtectedPathScan) -> (Vec<RevertedChange>, Vec<RuledPath>) {
     let before = &scan.before.entries;
     let links = before.iter().filter_map(|it| Some((it.path.as_path(), it.target.as_deref()?)));
     let links: HashMap<&Path, &CStr> = links.collect();
@@ -32,6 +35,7 @@ pub(super) fn reconcile(scan: &ProtectedPathScan) -> Vec<RevertedChange> {
     for look in 1..=LOOKS_MAX {
         let mut after = ScanResult::scan_roots(scan.scope(), &was_there);
         let problem = after.problem.take();
+        let appeared = appeared_paths(scan, &after);
         let mut reconciliation = Reconciliation::new(scan, &after);
         reconciliation.revert_new_entries();
         let removed_any =
@@ -72,12 +76,24 @@ pub(super) fn reconcile(scan: &ProtectedPathScan) -> Vec<RevertedChange> {
                 let path = scan.roots.first().map(|root| root.path.clone()).unwrap_or_default();
                 let result = RevertResult::Failed(problem.to_string());
                 undone.push(RevertedChange { path, pattern: String::new(), result });
-                return undone;
+                return (undone, appeared);
             }
-            None => return undone,
+            None => return (undone, appeared),
         }
     }
-    undone
+    (undone, Vec::new())
+}
+
+/// Returns the denied paths that the first scan did not find, or found as other files.
+fn appeared_paths(scan: &ProtectedPathScan, after: &ScanResult) -> Vec<RuledPath> {
+    let denied = after.ruled.iter().filter(|entry| entry.access < entry.around);
+    let is_new = |entry: &&RuledEntry| {
+        // A file in place of a covered one was not covered.
+        !scan.before.ruled.iter().any(|before| {
+            (&before.path, before.state.identity) == (&entry.path, entry.state.identity)
+        })
+    };
+    denied.filter(is_new).map(ruled_path).collect()
 }
 
 /// Maximum number of scans, because reverted entries can obstruct a scan.

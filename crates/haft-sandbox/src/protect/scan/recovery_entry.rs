@@ -12,12 +12,14 @@ use std::sync::Arc;
 
 use super::concurrent_scans::ConcurrentBaselines;
 use super::directory::{FileIdentity, FileTime, InodeState, ScannedKind};
+use super::listing::ListedNames;
 use super::report::{ProtectionMode, RevertedChange, ScanOptions};
 use super::result::{PatternPosition, ProtectedEntry, ScanResult, ScanRoot};
 use super::traversal::ScanLimits;
 use super::{ProtectedPathScan, ScanCache};
 use crate::bytes::{WireReader, WireWriter};
 use crate::protect::ProtectedPaths;
+use crate::protect::path_rules::RuledPaths;
 use crate::protect::pattern::ProtectionExtent;
 
 /// The first byte of an entry. A different build may read it.
@@ -63,8 +65,9 @@ impl ProtectedPathScan {
     pub(super) fn encode(&self) -> io::Result<Vec<u8>> {
         let mut note = WireWriter::default();
         note.byte(FORMAT);
-        note.count(self.roots.len());
-        for root in &self.roots {
+        let roots = || self.roots.iter().filter(|root| root.is_protected);
+        note.count(roots().count());
+        for root in roots() {
             note.text(root.path.as_os_str());
             identity(&mut note, InodeState::of_open(root.directory.as_fd())?.identity);
         }
@@ -157,18 +160,22 @@ fn reopen(
     for (path, identity) in former_roots {
         let Ok(directory) = File::open(&path) else { continue };
         if InodeState::of_open(directory.as_fd())?.identity == identity {
-            roots.push(ScanRoot { path, directory: OwnedFd::from(directory) });
+            let directory = OwnedFd::from(directory);
+            roots.push(ScanRoot { path, directory, is_protected: true });
         }
     }
     if roots.is_empty() {
         return Ok(None);
     }
     let quarantine = quarantine.map(Path::to_path_buf);
+    let ruled = RuledPaths::default();
+    let listed = ListedNames::new(&names, None);
     Ok(Some(ProtectedPathScan {
         roots,
         names,
+        listed,
         cache: cache.clone(),
-        means: ScanOptions { mode, hidden: Vec::new(), quarantine },
+        means: ScanOptions { mode, hidden: Vec::new(), quarantine, ruled },
         bounds: ScanLimits::DEFAULT,
         before: Arc::new(ScanResult { entries, ..ScanResult::default() }),
         concurrent: ConcurrentBaselines::default(),

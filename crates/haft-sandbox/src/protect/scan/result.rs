@@ -4,9 +4,12 @@ use std::collections::HashSet;
 use std::ffi::CString;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use super::directory::{InodeState, UnlockedDirectory};
+use super::listing::DirectoryListing;
 use super::report::ScanError;
+use crate::protect::path_rules::PathAccess;
 use crate::protect::pattern::ProtectionExtent;
 
 /// A writable directory that is scanned.
@@ -14,6 +17,8 @@ use crate::protect::pattern::ProtectionExtent;
 pub(super) struct ScanRoot {
     pub(super) path: PathBuf,
     pub(super) directory: OwnedFd,
+    /// Whether protected names count in it. A directory that the process only reads is scanned for rules alone.
+    pub(super) is_protected: bool,
 }
 
 /// The result of a scan.
@@ -25,6 +30,10 @@ pub(super) struct ScanResult {
     pub(super) repositories: HashSet<PathBuf>,
     /// Why the scan is incomplete, if it is; the first of several reasons.
     pub(super) problem: Option<ScanError>,
+    /// The paths at which rules leave another access than around them. Sorted by path, without duplicates.
+    pub(super) ruled: Vec<RuledEntry>,
+    /// The directories whose entries rules limit.
+    pub(super) limited: Vec<LimitedDirectory>,
     /// Directories that their owner had locked, and the scan unlocked.
     pub(super) unlocked: Vec<UnlockedDirectory>,
 }
@@ -40,6 +49,30 @@ pub(super) struct ProtectedEntry {
     pub(super) state: InodeState,
     /// The target, if it is a link.
     pub(super) target: Option<CString>,
+}
+
+/// A path at which rules leave another access than at the directory around it.
+#[derive(Debug, Clone)]
+pub(super) struct RuledEntry {
+    /// The absolute path.
+    pub(super) path: PathBuf,
+    /// The path that rules name, if this is another name of it.
+    pub(super) named_as: Option<PathBuf>,
+    pub(super) access: PathAccess,
+    /// The access at the directory around it.
+    pub(super) around: PathAccess,
+    pub(super) state: InodeState,
+}
+
+/// A directory in which rules limit the access to some entries.
+#[derive(Debug)]
+pub(super) struct LimitedDirectory {
+    pub(super) root: usize,
+    /// Relative to the root.
+    pub(super) path: CString,
+    pub(super) listing: Arc<DirectoryListing>,
+    /// The access at each entry of the listing.
+    pub(super) accesses: Vec<PathAccess>,
 }
 
 /// The position of an entry relative to the pattern.

@@ -17,12 +17,17 @@ use super::directory::{
     BUFFER_BYTES, InodeState, ScannedKind, UnlockedDirectory, open_beneath, read_names,
 };
 use super::followed_roots::FollowedRoot;
-use super::listing::{DirectoryListing, DirectoryListings, ListingDetail, ListingKey};
+use super::listing::{
+    DirectoryListing, DirectoryListings, ListedNames, ListingDetail, ListingKey,
+};
 use super::report::ScanError;
 use super::repository_shape::RepositoryShape;
-use super::result::{PatternPosition, ProtectedEntry, ScanResult, ScanRoot};
+use super::result::{
+    LimitedDirectory, PatternPosition, ProtectedEntry, RuledEntry, ScanResult, ScanRoot,
+};
 use crate::protect::ProtectedPaths;
 use crate::protect::fold::fold_into;
+use crate::protect::path_rules::{PathAccess, PathRules};
 use crate::protect::pattern::{PartialMatches, ProtectionExtent};
 
 /// The limits of one scan. If one is exceeded, the result is incomplete and no command may run.
@@ -32,7 +37,7 @@ pub(super) struct ScanLimits {
     pub(super) directories_max: usize,
     /// Nesting depth of directories.
     pub(super) depth_max: usize,
-    /// Files and directories under protected names.
+    /// Files and directories under protected names, and as many that rules name.
     pub(super) entries_max: usize,
 }
 
@@ -50,6 +55,10 @@ pub(crate) const UNLOCKED_MAX: usize = 64;
 pub(super) struct ScanScope<'a> {
     pub(super) roots: &'a [ScanRoot],
     pub(super) names: &'a ProtectedPaths,
+    /// Decides about paths beside the patterns.
+    pub(super) rules: Option<&'a dyn PathRules>,
+    /// The names of both.
+    pub(super) listed: &'a ListedNames,
     pub(super) cache: &'a ScanCache,
     pub(super) bounds: ScanLimits,
 }
@@ -63,7 +72,7 @@ impl ScanResult {
         let known = scope.cache.read();
         let mut walk = ScanWalk {
             scope,
-            known: known.get(scope.names),
+            known: known.get(scope.listed),
             fresh: Vec::new(),
             followed: scope
                 .roots
@@ -78,19 +87,29 @@ impl ScanResult {
             buffer: Vec::new(),
         };
         for (index, root) in scope.roots.iter().enumerate() {
-            let at = DirectoryProtection::Open(scope.names.partial_matches_at(&root.path));
-            walk.add(PendingDirectory { root: index, path: CString::default(), depth: 0, at });
+            let at = if root.is_protected {
+                DirectoryProtection::Open(scope.names.partial_matches_at(&root.path))
+            } else {
+                DirectoryProtection::Uncounted
+            };
+            let access = walk.judge_root(root);
+            walk.add(PendingDirectory { root: index, path: CString::default(), depth: 0, at, access });
         }
-        let result = walk.run().and_then(|()| walk.follow_links(follows));
+        let result = walk.run();
+        let result = result.and_then(|()| walk.follow_ruled_links());
+        let result = result.and_then(|()| walk.follow_links(follows));
         let ScanWalk { mut look, fresh, followed, .. } = walk;
         drop(known);
         for root in followed.into_iter().flatten() {
             scope.cache.shared.followed.put_back(root);
         }
-        scope.cache.remember_listings(scope.names, fresh);
+        scope.cache.remember_listings(scope.listed, fresh);
         look.problem = result.err().or(look.problem.take());
         look.entries.sort_by(|a, b| a.path.cmp(&b.path));
         look.entries.dedup_by(|a, b| a.path == b.path);
+        // Of two accesses at one path, the stricter one counts.
+        look.ruled.sort_by(|a, b| (&a.path, a.access).cmp(&(&b.path, b.access)));
+        look.ruled.dedup_by(|a, b| a.path == b.path);
         look
     }
 }
@@ -126,6 +145,8 @@ struct PendingDirectory {
     path: CString,
     depth: usize,
     at: DirectoryProtection,
+    /// The access that rules leave at an entry that they do not name.
+    access: PathAccess,
 }
 
 enum DirectoryProtection {
@@ -133,6 +154,8 @@ enum DirectoryProtection {
     Open(PartialMatches),
     /// It is below a name that this pattern protects.
     Protected(usize),
+    /// Protected names do not count in it.
+    Uncounted,
 }
 
 impl<'a> ScanWalk<'a> {
@@ -146,6 +169,7 @@ impl<'a> ScanWalk<'a> {
                     }
                     ScanError::Directories { .. }
                     | ScanError::Entries { .. }
+                    | ScanError::Ruled { .. }
                     | ScanError::Copies { .. } => return Err(error),
                 }
             }
@@ -155,6 +179,7 @@ impl<'a> ScanWalk<'a> {
 
     fn add(&mut self, pending: PendingDirectory) {
         match &pending.at {
+            DirectoryProtection::Uncounted => self.far.push(pending),
             DirectoryProtection::Open(runs) if runs.is_empty() => self.far.push(pending),
             DirectoryProtection::Open(_) | DirectoryProtection::Protected(_) => {
                 self.near.push(pending)
@@ -172,20 +197,34 @@ impl<'a> ScanWalk<'a> {
             let path = self.absolute(pending.root, &pending.path);
             return Err(ScanError::Depth { path, max: self.scope.bounds.depth_max });
         }
-        let Some(listing) = self.listing(pending)? else { return Ok(()) };
+        let picks_all = self.scope.rules.is_some_and(|rules| {
+            rules.picks_all_in(&self.absolute(pending.root, &pending.path))
+        });
+        let Some(listing) = self.listing(pending, picks_all)? else { return Ok(()) };
+        let accesses = self.judge_entries(pending, &listing, picks_all)?;
         match &pending.at {
-            DirectoryProtection::Open(runs) => self.visit_open(pending, runs, &listing),
+            DirectoryProtection::Open(runs) => self.visit_open(pending, runs, &listing, &accesses),
+            DirectoryProtection::Uncounted => {
+                for (index, listed) in listing.names.iter().enumerate() {
+                    if listed.kind == ScannedKind::Directory {
+                        let access = access_at(&accesses, index, pending);
+                        self.descend(pending, &listed.name, DirectoryProtection::Uncounted, access);
+                    }
+                }
+                Ok(())
+            }
             DirectoryProtection::Protected(pattern) => {
                 if listing.is_repository {
                     self.look.repositories.insert(self.absolute(pending.root, &pending.path));
                 }
-                for listed in &listing.names {
+                for (index, listed) in listing.names.iter().enumerate() {
                     let place = PatternPosition::Inside;
                     let path = join(&pending.path, &listed.name);
                     let found = self.record(pending.root, &path, *pattern, place)?;
                     if found == Some(ScannedKind::Directory) {
                         let at = DirectoryProtection::Protected(*pattern);
-                        self.descend(pending, &listed.name, at);
+                        let access = access_at(&accesses, index, pending);
+                        self.descend(pending, &listed.name, at, access);
                     }
                 }
                 Ok(())
@@ -198,6 +237,7 @@ impl<'a> ScanWalk<'a> {
         pending: &PendingDirectory,
         runs: &PartialMatches,
         listing: &DirectoryListing,
+        accesses: &[PathAccess],
     ) -> Result<(), ScanError> {
         let mut runs = std::borrow::Cow::Borrowed(runs);
         if listing.is_repository {
@@ -207,12 +247,15 @@ impl<'a> ScanWalk<'a> {
             runs.to_mut().merge_matches(&as_git);
         }
         let none = PartialMatches::default();
-        for (listed, is_notable) in listing.names.iter().zip(&listing.is_notable) {
+        for (index, (listed, is_notable)) in
+            listing.names.iter().zip(&listing.is_notable).enumerate()
+        {
+            let access = access_at(accesses, index, pending);
             let is_directory = listed.kind == ScannedKind::Directory;
             if runs.is_empty() && !is_notable {
                 if is_directory {
                     let at = DirectoryProtection::Open(PartialMatches::default());
-                    self.descend(pending, &listed.name, at);
+                    self.descend(pending, &listed.name, at, access);
                 }
                 continue;
             }
@@ -225,7 +268,7 @@ impl<'a> ScanWalk<'a> {
             let Some(pattern) = taken.complete else {
                 if is_directory {
                     let at = DirectoryProtection::Open(taken.partial_matches);
-                    self.descend(pending, &listed.name, at);
+                    self.descend(pending, &listed.name, at, access);
                 }
                 continue;
             };
@@ -238,15 +281,115 @@ impl<'a> ScanWalk<'a> {
                     ProtectionExtent::Tree => DirectoryProtection::Protected(pattern),
                     ProtectionExtent::Name => DirectoryProtection::Open(taken.partial_matches),
                 };
-                self.descend(pending, &listed.name, at);
+                self.descend(pending, &listed.name, at, access);
             }
         }
         Ok(())
     }
 
-    fn descend(&mut self, parent: &PendingDirectory, name: &CStr, at: DirectoryProtection) {
+    fn descend(
+        &mut self,
+        parent: &PendingDirectory,
+        name: &CStr,
+        at: DirectoryProtection,
+        access: PathAccess,
+    ) {
         let path = join(&parent.path, name);
-        self.add(PendingDirectory { root: parent.root, path, depth: parent.depth + 1, at });
+        self.add(PendingDirectory { root: parent.root, path, depth: parent.depth + 1, at, access });
+    }
+
+    /// Returns the access that rules leave beneath a root, and records it if they take some away.
+    fn judge_root(&mut self, root: &ScanRoot) -> PathAccess {
+        let Some(rules) = self.scope.rules else { return PathAccess::Full };
+        let access = rules.access_beneath(&root.path);
+        if access != PathAccess::Full
+            && let Ok(state) = InodeState::of_open(root.directory.as_fd())
+        {
+            let (path, around) = (root.path.clone(), PathAccess::Full);
+            self.look.ruled.push(RuledEntry { path, named_as: None, access, around, state });
+        }
+        access
+    }
+
+    /// Returns the access that rules leave at each entry, or nothing if it is that of the directory. Records the
+    /// entries at which it differs.
+    fn judge_entries(
+        &mut self,
+        pending: &PendingDirectory,
+        listing: &Arc<DirectoryListing>,
+        picks_all: bool,
+    ) -> Result<Vec<PathAccess>, ScanError> {
+        let Some(rules) = self.scope.rules else { return Ok(Vec::new()) };
+        let is_open = pending.access == PathAccess::Full;
+        if is_open && !picks_all && !listing.may_concern.contains(&true) {
+            return Ok(Vec::new());
+        }
+        let mut accesses = vec![pending.access; listing.names.len()];
+        let names = listing.names.iter().zip(&listing.may_concern).zip(&mut accesses);
+        for ((listed, may_concern), access) in names {
+            if !picks_all && !may_concern {
+                continue;
+            }
+            let relative = join(&pending.path, &listed.name);
+            let path = self.absolute(pending.root, &relative);
+            *access = match listed.kind {
+                ScannedKind::Directory => rules.access_beneath(&path),
+                ScannedKind::File | ScannedKind::Symlink | ScannedKind::Other => rules.access(&path),
+            };
+            if *access == pending.access {
+                continue;
+            }
+            let max = self.scope.bounds.entries_max;
+            if self.look.ruled.len() >= max {
+                return Err(ScanError::Ruled { path, max });
+            }
+            let state = match InodeState::at(self.root(pending.root).directory.as_fd(), &relative) {
+                Ok(state) => state,
+                Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => continue,
+                Err(errno) => return Err(ScanError::Unreadable { path, source: errno.into() }),
+            };
+            let (access, around) = (*access, pending.access);
+            self.look.ruled.push(RuledEntry { path, named_as: None, access, around, state });
+        }
+        if !is_open {
+            let (root, path, listing) = (pending.root, pending.path.clone(), Arc::clone(listing));
+            let accesses = accesses.clone();
+            self.look.limited.push(LimitedDirectory { root, path, listing, accesses });
+        }
+        Ok(accesses)
+    }
+
+    /// Denies the targets of denied links as well, because a link is another name of its target.
+    fn follow_ruled_links(&mut self) -> Result<(), ScanError> {
+        let mut next = 0;
+        while let Some(entry) = self.look.ruled.get(next) {
+            next += 1;
+            if entry.state.kind != ScannedKind::Symlink || entry.access >= entry.around {
+                continue;
+            }
+            let (access, named) = (entry.access, entry.path.clone());
+            let Ok(path) = named.canonicalize() else { continue };
+            let Some((root, relative)) = beneath(self.scope.roots, &path) else { continue };
+            // A link to a directory around it names nothing that is not named by itself.
+            let is_known = self.look.ruled.iter().any(|it| it.path == path && it.access <= access);
+            if is_known || named.starts_with(&path) || relative.as_os_str().is_empty() {
+                continue;
+            }
+            let Ok(relative) = CString::new(relative.as_os_str().as_bytes()) else { continue };
+            let Ok(state) = InodeState::at(self.root(root).directory.as_fd(), &relative) else {
+                continue;
+            };
+            let named_as = Some(named);
+            let around = PathAccess::Full;
+            self.look.ruled.push(RuledEntry { path, named_as, access, around, state });
+            if state.kind == ScannedKind::Directory {
+                let depth = relative.to_bytes().split(|byte| *byte == b'/').count();
+                let at = DirectoryProtection::Uncounted;
+                self.add(PendingDirectory { root, path: relative, depth, at, access });
+                self.run()?;
+            }
+        }
+        Ok(())
     }
 
     /// Records an entry under a protected name and returns its kind; `None` if it was removed
@@ -316,6 +459,8 @@ impl<'a> ScanWalk<'a> {
                     path: relative,
                     depth,
                     at: DirectoryProtection::Protected(pattern),
+                    // Rules decide about it where it is found by its own name.
+                    access: PathAccess::Full,
                 });
                 self.run()?;
             }
@@ -327,9 +472,15 @@ impl<'a> ScanWalk<'a> {
     fn listing(
         &mut self,
         pending: &PendingDirectory,
+        picks_all: bool,
     ) -> Result<Option<Arc<DirectoryListing>>, ScanError> {
-        let begins_here = matches!(&pending.at, DirectoryProtection::Open(runs) if runs.is_empty());
-        if !begins_here {
+        let begins_here = match &pending.at {
+            DirectoryProtection::Open(runs) => runs.is_empty(),
+            DirectoryProtection::Uncounted => true,
+            DirectoryProtection::Protected(_) => false,
+        };
+        // Each file in a limited directory can have another name elsewhere.
+        if !begins_here || picks_all || pending.access != PathAccess::Full {
             return self.listing_of(pending, ListingDetail::Whole);
         }
         match self.listing_of(pending, ListingDetail::Notable)? {
@@ -359,7 +510,7 @@ impl<'a> ScanWalk<'a> {
                 errno => Err(ScanError::Unreadable { path, source: errno.into() }),
             }
         };
-        let (root, names) = (self.root(pending.root), self.scope.names);
+        let (root, names) = (self.root(pending.root), self.scope.listed);
         let mut followed = self.followed.get_mut(pending.root).and_then(Option::as_mut);
         if let Some(followed) = &mut followed {
             if let Some(listing) = followed.listing(names, &pending.path, detail) {
@@ -415,17 +566,22 @@ impl<'a> ScanWalk<'a> {
         // Taken from the open directory before it is read: any later change makes the times differ.
         let state = InodeState::of_open(directory.as_fd())?;
         self.buffer.resize(BUFFER_BYTES, MaybeUninit::uninit());
-        let (names, folded) = (self.scope.names, &mut self.folded);
+        let (names, rules, folded) = (self.scope.names, self.scope.rules, &mut self.folded);
         let mut shape = RepositoryShape::default();
         let mut is_notable = Vec::new();
+        let mut may_concern = Vec::new();
         let listed = read_names(&directory, &mut self.buffer, |name, kind| {
             fold_into(name.to_bytes(), folded);
             shape.add_name(folded);
             let begins_run = names.begins_match(folded);
-            let keep =
-                begins_run || kind == ScannedKind::Directory || detail == ListingDetail::Whole;
+            let is_concerned = rules.is_some_and(|rules| rules.may_concern(name.to_bytes()));
+            let keep = begins_run
+                || is_concerned
+                || kind == ScannedKind::Directory
+                || detail == ListingDetail::Whole;
             if keep {
                 is_notable.push(begins_run);
+                may_concern.push(is_concerned);
             }
             keep
         })?;
@@ -434,6 +590,7 @@ impl<'a> ScanWalk<'a> {
             changed: state.changed,
             names: listed,
             is_notable,
+            may_concern,
             is_repository: shape.is_repository(),
         });
         if is_settled(&state, now) {
@@ -457,6 +614,11 @@ impl<'a> ScanWalk<'a> {
         }
         root.join(OsStr::from_bytes(relative.to_bytes()))
     }
+}
+
+/// Returns the access at an entry of a listing.
+fn access_at(accesses: &[PathAccess], index: usize, directory: &PendingDirectory) -> PathAccess {
+    accesses.get(index).copied().unwrap_or(directory.access)
 }
 
 fn join(parent: &CStr, name: &CStr) -> CString {

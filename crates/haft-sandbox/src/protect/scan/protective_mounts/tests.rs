@@ -8,7 +8,7 @@ use expect_test::{Expect, expect};
 
 use super::super::report::{ProtectionMode, ScanOptions};
 use super::super::{ProtectedPathScan, ScanCache};
-use crate::protect::ProtectedPaths;
+use crate::protect::{ProtectedPaths, RuledPaths};
 
 /// Creates a tree of files (`a/b`), directories (`a/`), links (`a -> b`) and other names (`a = b`),
 /// and prints its mounts.
@@ -20,7 +20,7 @@ fn check(tree: &[&str], mode: ProtectionMode, expect: Expect) {
     for line in tree {
         make(&root, line);
     }
-    let means = ScanOptions { mode, hidden: vec![top.join("hidden")], quarantine: None };
+    let means = ScanOptions { mode, hidden: vec![top.join("hidden")], quarantine: None, ruled: RuledPaths::default() };
     let roots = [root.clone(), root.join("sub")];
     let roots: Vec<_> = roots.into_iter().filter(|root| root.exists()).collect();
     let scan = ProtectedPathScan::scan_directories(

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
 
+use super::super::listing::ListedNames;
 use super::super::{ScanCache, open_roots};
 use super::{FollowsLink, ScanLimits, ScanResult, ScanScope};
 use crate::protect::ProtectedPaths;
@@ -78,18 +79,19 @@ fn apply(root: &Path, step: &Step) {
 /// Returns a cache whose scans of this root compare times, as a scan does beside another one.
 fn unfollowed(root: &Path) -> ScanCache {
     let cache = ScanCache::default();
-    let roots = open_roots(&[root.to_path_buf()]).unwrap();
+    let roots = open_roots(&[root.to_path_buf()], &[]).unwrap();
     assert!(roots.iter().all(|root| cache.shared.followed.take(root).is_some()));
     cache
 }
 
 fn found(cache: &ScanCache, root: &Path, follows: FollowsLink<'_>) -> Vec<(PathBuf, String)> {
-    let roots = open_roots(&[root.to_path_buf()]).unwrap();
+    let roots = open_roots(&[root.to_path_buf()], &[]).unwrap();
     let names = ProtectedPaths::builtin();
-    let look = ScanResult::scan_roots(
-        ScanScope { roots: &roots, names: &names, cache, bounds: ScanLimits::DEFAULT },
-        follows,
-    );
+    let listed = ListedNames::new(&names, None);
+    let bounds = ScanLimits::DEFAULT;
+    let scope =
+        ScanScope { roots: &roots, names: &names, rules: None, listed: &listed, cache, bounds };
+    let look = ScanResult::scan_roots(scope, follows);
     assert!(look.problem.is_none(), "{:?}", look.problem);
     let text = |pattern| names.text(pattern).to_owned();
     look.entries.iter().map(|entry| (entry.path.clone(), text(entry.pattern))).collect()
@@ -159,7 +161,7 @@ fn a_settled_directory_is_read_once_and_again_when_it_changes() {
     let root = directory.path().canonicalize().unwrap();
     fs::create_dir_all(root.join("sub/.git/hooks")).unwrap();
     let cache = unfollowed(&root);
-    let names = ProtectedPaths::builtin();
+    let names = ListedNames::new(&ProtectedPaths::builtin(), None);
     let remembered =
         |cache: &ScanCache| cache.read().get(&names).map_or(0, |directories| directories.len());
     // No sleep is needed for the clock to advance: a scan does not remember a directory that
@@ -184,17 +186,14 @@ fn other_names_have_a_memory_of_their_own() {
     let root = directory.path().canonicalize().unwrap();
     fs::write(root.join("secret"), "x").unwrap();
     let cache = unfollowed(&root);
-    let roots = open_roots(std::slice::from_ref(&root)).unwrap();
+    let roots = open_roots(std::slice::from_ref(&root), &[]).unwrap();
     let count = |names: &ProtectedPaths| {
-        ScanResult::scan_roots(
-            ScanScope { roots: &roots, names, cache: &cache, bounds: ScanLimits::DEFAULT },
-            &|_| true,
-        )
-        .entries
-        .len()
+        let (listed, cache, bounds) = (ListedNames::new(names, None), &cache, ScanLimits::DEFAULT);
+        let scope = ScanScope { roots: &roots, names, rules: None, listed: &listed, cache, bounds };
+        ScanResult::scan_roots(scope, &|_| true).entries.len()
     };
     let builtin = ProtectedPaths::builtin();
-    while cache.read().get(&builtin).is_none() {
+    while cache.read().get(&ListedNames::new(&builtin, None)).is_none() {
         assert_eq!(count(&builtin), 0);
     }
     assert_eq!(count(&ProtectedPaths::builtin().with_patterns(["secret"]).unwrap()), 1);
@@ -202,9 +201,11 @@ fn other_names_have_a_memory_of_their_own() {
 
 /// Scans with small limits and returns the number of entries and the problem.
 fn bounded(root: &Path, bounds: ScanLimits) -> (usize, Option<String>) {
-    let roots = open_roots(&[root.to_path_buf()]).unwrap();
+    let roots = open_roots(&[root.to_path_buf()], &[]).unwrap();
     let (names, cache) = (ProtectedPaths::builtin(), ScanCache::default());
-    let scope = ScanScope { roots: &roots, names: &names, cache: &cache, bounds };
+    let (listed, cache) = (ListedNames::new(&names, None), &cache);
+    let scope =
+        ScanScope { roots: &roots, names: &names, rules: None, listed: &listed, cache, bounds };
     let mut look = ScanResult::scan_roots(scope, &|_| true);
     let problem = look.problem.take().map(|problem| problem.to_string());
     let root = root.display().to_string();
