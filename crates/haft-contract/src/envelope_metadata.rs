@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{EnforcedConfinement, ErrorCode, OutboundConnection, Refusal};
+use crate::{EnforcedConfinement, ErrorCode, OutboundConnection, Refusal, WithheldPath};
 
 /// How a call went.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -55,6 +55,16 @@ pub struct EnvelopeMetadata {
     /// The changes of the call's processes at protected paths, and how haft undid them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub undone: Vec<String>,
+    /// The paths that rules kept from the call's processes, the first ones in their order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub withheld: Vec<WithheldPath>,
+    /// How many such paths there were beyond those listed.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub withheld_unlisted: u64,
+    /// The paths that rules deny and that appeared while the call's processes ran, so that they may have read them. Later
+    /// calls do not see these paths.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub appeared: Vec<String>,
     /// The text that the tool printed beside its answer. Models do not see it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log: Option<String>,

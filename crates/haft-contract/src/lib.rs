@@ -52,6 +52,7 @@ mod subagent;
 mod surface;
 mod time;
 mod tool;
+mod withheld;
 
 pub use access::{Access, CommandLine};
 pub use contract::{
@@ -94,6 +95,7 @@ pub use invisible::{clean, cut, end_of, is_invisible};
 pub use output::{
     ConfinementReport, Excerpt, FailedAt, IntoOutput, OutputBody, ToolError, ToolOutput,
 };
+pub use withheld::{WithheldAccess, WithheldPath};
 pub use refusal::{AllowingRule, DecidingRule, Refusal, RefusalGrounds, RefusalSource, Remedy};
 
 pub use address::{AttemptAddress, CallAddress, CallAddressError, RunId};

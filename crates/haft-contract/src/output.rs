@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::{
     ContentPart, EnforcedConfinement, ErrorCode, OutboundConnection, OutputDocument, Refusal,
-    RefusalGrounds, RefusalSource, Remedy,
+    RefusalGrounds, RefusalSource, Remedy, WithheldPath,
 };
 
 /// A tool's answer.
@@ -32,12 +32,26 @@ pub struct ConfinementReport {
     pub connections_unlisted: u64,
     /// Their changes at protected paths, and how haft undid them.
     pub undone: Vec<String>,
+    /// The paths that rules kept from them.
+    pub withheld: Vec<WithheldPath>,
+    /// How many such paths there were beyond these.
+    pub withheld_unlisted: u64,
+    /// The paths that rules deny and that appeared while they ran, so that they may have read them.
+    pub appeared: Vec<String>,
 }
 
 impl ConfinementReport {
     /// Returns the report about processes with this confinement and without connections.
     pub fn new(enforced: EnforcedConfinement) -> Self {
-        Self { enforced, connections: Vec::new(), connections_unlisted: 0, undone: Vec::new() }
+        Self {
+            enforced,
+            connections: Vec::new(),
+            connections_unlisted: 0,
+            undone: Vec::new(),
+            withheld: Vec::new(),
+            withheld_unlisted: 0,
+            appeared: Vec::new(),
+        }
     }
 }
 

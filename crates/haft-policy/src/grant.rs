@@ -135,7 +135,7 @@ impl PathGrant {
 }
 
 impl GrantRules {
-    fn new(tool: &ToolId, capability: &str, rules: &RuleSet) -> Self {
+    pub(crate) fn new(tool: &ToolId, capability: &str, rules: &RuleSet) -> Self {
         let speaking = rules.iter().filter_map(|rule| {
             let exactness = rule.permission.exactness(tool, Some(capability))?;
             Some((exactness, Arc::clone(rule)))

@@ -11,6 +11,8 @@
 use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 
+use haft_contract::ToolId;
+
 use crate::access::PathSubject;
 use crate::glob::Glob;
 use crate::grant::{Grant, GrantRules};
@@ -83,7 +85,22 @@ impl Grant {
     /// Returns the paths that the rules keep from the processes of this call.
     pub fn path_denials(&self) -> PathDenials {
         let read = DenialSide::new("fs.read", self.reads());
-        let write = DenialSide::new("fs.write", self.writes());
+        PathDenials::new(read, DenialSide::new("fs.write", self.writes()))
+    }
+}
+
+impl PathDenials {
+    /// Returns the paths that the rules keep from the processes of a tool, whatever its calls were allowed.
+    pub fn of_tool(tool: &ToolId, rules: &RuleSet) -> Self {
+        let side = |capability| {
+            let sets = std::iter::once(rules).chain(&*rules.restrictions);
+            let layers: Vec<_> = sets.map(|set| GrantRules::new(tool, capability, set)).collect();
+            DenialSide::new(capability, (layers.iter(), &[]))
+        };
+        Self::new(side("fs.read"), side("fs.write"))
+    }
+
+    fn new(read: DenialSide, write: DenialSide) -> Self {
         let mut names = DenialNames::default();
         for layer in read.layers.iter().chain(&write.layers) {
             for (_, rule) in &layer.picking.rules {
@@ -91,11 +108,9 @@ impl Grant {
             }
         }
         names.close();
-        PathDenials { read, write, names }
+        Self { read, write, names }
     }
-}
 
-impl PathDenials {
     /// Returns whether the rules keep no path from a process.
     pub fn is_empty(&self) -> bool {
         self.read.is_empty() && self.write.is_empty()
@@ -139,6 +154,26 @@ impl PathDenials {
         &self.names.key
     }
 
+    /// Returns a text that is the same for the same denials. It is empty if the rules keep no path from a process.
+    pub fn fingerprint(&self) -> String {
+        if self.is_empty() {
+            return String::new();
+        }
+        let mut lines = Vec::new();
+        for (side, layer) in [&self.read, &self.write].into_iter().flat_map(|side| side.layers()) {
+            let rules = layer.all.rules.iter().map(|(_, rule)| ScopedRule::from(&**rule));
+            let mut rules: Vec<String> = rules.map(|rule| rule.to_string()).collect();
+            rules.sort();
+            lines.push(side.capability.to_owned());
+            lines.extend(rules);
+        }
+        for side in [&self.read, &self.write] {
+            let approved = side.approved.iter().map(|path| format!("{:?}", path.absolute));
+            lines.extend(approved.collect::<BTreeSet<_>>());
+        }
+        lines.join("\n")
+    }
+
     /// Returns whether a file that is moved with a directory around it can get out of a rule. It cannot if all rules
     /// name a file wherever it lies.
     pub fn depends_on_place(&self) -> bool {
@@ -177,7 +212,20 @@ impl DenialSide {
             let rules = all.rules.iter().filter(|(_, rule)| picks(rule)).cloned().collect();
             DenialLayer { all: all.clone(), picking: GrantRules { rules } }
         });
-        Self { capability, layers: layers.collect(), approved: approved.to_vec() }
+        let layers: Vec<DenialLayer> = layers.collect();
+        // An answer matters only where a rule asks.
+        let asks = |path: &&PathSubject| {
+            layers.iter().any(|layer| {
+                let verdict = layer.picking.verdict(path);
+                verdict.winner.is_some() && verdict.action == RuleAction::Ask
+            })
+        };
+        let approved = approved.iter().filter(asks).cloned().collect();
+        Self { capability, layers, approved }
+    }
+
+    fn layers(&self) -> impl Iterator<Item = (&DenialSide, &DenialLayer)> {
+        self.layers.iter().map(move |layer| (self, layer))
     }
 
     fn is_empty(&self) -> bool {

@@ -32,6 +32,7 @@ pub use self::server::{
 use self::start::{ProcessReach, ProcessStarter, is_within, system_directory};
 use crate::connection_state::{ConnectionState, check_start_directory};
 use crate::roots::path_error;
+use crate::sandbox::DeniedPaths;
 use crate::shared::RuntimeParts;
 use crate::shell::working_directory;
 
@@ -48,6 +49,8 @@ pub(crate) struct CallBackgroundProcesses {
     pub(crate) grant: Arc<Grant>,
     /// The hosts that the programs may reach.
     pub(crate) hosts: Arc<HostScope>,
+    /// The paths that rules keep from the programs.
+    pub(crate) denied: Option<Arc<DeniedPaths>>,
     /// The places that the call declared it would change, and that were judged; nothing else is changed.
     pub(crate) declared_changes: Vec<PathBuf>,
     /// Cancelled when the call is to stop; from then on nothing is started.
@@ -86,8 +89,9 @@ impl BackgroundProcesses for CallBackgroundProcesses {
                 }
                 ProcessFileAccess::Nothing => Vec::new(),
             };
-            let access = ProcessReach { readable, writable, hosts };
             let RuntimeParts { launcher, sandbox, environment, .. } = self.runtime_parts();
+            let denied = self.denied.clone();
+            let access = ProcessReach { readable, writable, hosts, denied };
             let processes = &self.connection.shared.processes;
             let starter = ProcessStarter { launcher, sandbox, environment, processes };
             starter.start(request, directory, access).await

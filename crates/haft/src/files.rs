@@ -4,6 +4,7 @@
 pub(crate) mod links;
 mod repository;
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -15,15 +16,15 @@ use haft_contract::{
 use haft_journal::Intent;
 use haft_policy::{Grant, PathSubject};
 use haft_sandbox::{
-    ChangeSetError, ChangeTag, ExpectedFile, InodeStamp, OpenedRootFile, Root, RootError,
-    RootFileChange,
+    ChangeSetError, ChangeTag, ExpectedFile, InodeStamp, OpenedRootFile, PathAccess, Root,
+    RootError, RootFileChange,
 };
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::effects::FileEffects;
 use crate::roots::{WorkspaceRoots, file_kind, path_error};
-use crate::sandbox::Sandbox;
+use crate::sandbox::{DeniedPaths, Sandbox};
 use crate::shared::RuntimeShared;
 use crate::sidecar::Sidecars;
 use crate::skills::ConnectionSkills;
@@ -143,6 +144,10 @@ pub(crate) struct GrantedFs {
     pub(crate) intent: Option<Arc<OpenIntent>>,
     /// Marks the temporaries of this call.
     pub(crate) tag: ChangeTag,
+    /// The paths that rules keep from every process, and from this call by any of their names.
+    pub(crate) denied: Option<Arc<DeniedPaths>>,
+    /// The denied names, once a file with several names was opened.
+    pub(crate) denied_names: OnceLock<HashSet<PathBuf>>,
 }
 
 /// The intent of a call while the call executes. A change of files locks it to add details. Settling the call takes the
@@ -251,6 +256,10 @@ impl GrantedFs {
         let opened = open(self.paths.root_of(path)?, path.relative());
         let opened = opened.map_err(|err| path_error(path.display(), &err))?;
         self.sandbox().check_links(&opened)?;
+        if opened.has_other_names && self.is_denied_elsewhere(path)? {
+            let message = format!("{:?} is another name of a file that a rule denies", path.display());
+            return Err(ToolError::new(ErrorCode::CapabilityDenied, message));
+        }
         let OpenedRootFile { file, stamp, .. } = opened;
         let stamp = FileStamp {
             device: stamp.device,
@@ -261,6 +270,27 @@ impl GrantedFs {
             mode: stamp.mode,
         };
         Ok(OpenRegularFile { file, stamp })
+    }
+
+    /// Returns whether a file with several names has one that a rule denies.
+    fn is_denied_elsewhere(&self, path: &FilePath) -> Result<bool, ToolError> {
+        let (Some(denied), Some(subject)) = (&self.denied, self.paths.subject(path)) else {
+            return Ok(false);
+        };
+        if self.denied_names.get().is_none() {
+            // One search serves the whole call, because a walk can meet many such files.
+            let found = self.shared.parts.launcher.find_ruled_paths(denied.ruled_paths());
+            let found = found.map_err(|err| {
+                let message = format!(
+                    "{:?} has several names, and could not be compared with what rules deny: {err}",
+                    path.display()
+                );
+                ToolError::new(ErrorCode::CapabilityDenied, message)
+            })?;
+            let unreadable = found.into_iter().filter(|it| it.access == PathAccess::Nothing);
+            let _ = self.denied_names.set(unreadable.map(|it| it.path).collect());
+        }
+        Ok(self.denied_names.get().is_some_and(|names| names.contains(&subject.absolute)))
     }
 
     /// Refuses a file that is not allowed. `verb` says in the message what the call wanted to do.
@@ -277,6 +307,12 @@ impl Fs for GrantedFs {
     fn resolve(&self, path: &str) -> Result<(FilePath, Option<FsEntryKind>), ToolError> {
         let (place, kind) = self.paths.resolve(path)?;
         let may_write = self.may_write(&place);
+        if let Some(denied) = &self.denied {
+            // A link of a denied name is that name.
+            let spellings = self.paths.spellings(path);
+            let is_denied = spellings.iter().any(|spelling| denied.denies_read(spelling));
+            self.check_access(!is_denied, "reaching", &place)?;
+        }
         self.check_access(self.may_read(&place) || may_write, "reaching", &place)?;
         if may_write {
             // A path that the call may change under one name can be protected under the name that this call uses.

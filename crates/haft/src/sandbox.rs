@@ -2,6 +2,7 @@
 //! access directly. The kernel enforces them around processes; haft enforces them in front of file accesses, by
 //! resolving and comparing paths.
 
+mod denied_paths;
 pub(crate) mod hooks;
 mod readable;
 
@@ -14,6 +15,8 @@ use haft_policy::PathSubject;
 use haft_sandbox::{
     Confinement, Mechanisms, Network, ProtectedPaths, ResourceLimits, RuledPaths,
 };
+
+pub(crate) use denied_paths::DeniedPaths;
 pub use readable::ReadablePaths;
 
 /// Files with several names that a file with several names is compared with, at most, in each hidden place; beyond, it

@@ -173,6 +173,15 @@ pub enum RuntimeError {
     Requirement(#[from] PatternError),
 }
 
+/// What is known of the host once a call runs a command.
+#[derive(Clone, Copy, Debug, Default)]
+struct HostConditions {
+    /// What rules can depend on.
+    rules: Conditions,
+    /// Whether commands have their own mounts, which hold the rules about paths.
+    holds_paths: bool,
+}
+
 /// The state that all calls share.
 pub(crate) struct RuntimeShared {
     /// The parts that the front end chose.
@@ -185,7 +194,7 @@ pub(crate) struct RuntimeShared {
     pub(crate) added_project_rules: AddedProjectRules,
     /// The conditions that rules can depend on. The first call that runs a command probes them, because most sessions
     /// run no command and should start quickly.
-    conditions: OnceCell<Conditions>,
+    conditions: OnceCell<HostConditions>,
     /// Of the hidden places those that have something to do with the roots: walks compare every entry with them.
     hidden_within: Vec<PathBuf>,
     /// The background processes, which shutdown ends.
@@ -223,7 +232,12 @@ impl RuntimeShared {
 
     /// Returns what is known of the place where calls run.
     pub(crate) fn conditions(&self) -> Conditions {
-        self.conditions.get().copied().unwrap_or_default()
+        self.conditions.get().copied().unwrap_or_default().rules
+    }
+
+    /// Returns whether the kernel keeps denied paths from the commands of calls, as far as that is known.
+    pub(crate) fn holds_paths(&self) -> bool {
+        self.conditions.get().is_some_and(|conditions| conditions.holds_paths)
     }
 
     /// Finds out what rules may depend on, if one of the accesses runs a command.
@@ -234,12 +248,14 @@ impl RuntimeShared {
             let probe = || async {
                 let RuntimeParts { sandbox, launcher, allow_network, .. } = &self.parts;
                 if sandbox.confine == ConfineMode::UnsafeNever {
-                    return Conditions::default();
+                    return HostConditions::default();
                 }
                 let network = if *allow_network { Network::Host } else { Network::Loopback };
                 let enforceable = launcher.probe_enforcement(network, sandbox.mechanisms).await;
                 // A failed probe counts as no sandbox. Execution then refuses what cannot be enforced.
-                Conditions { sandboxed: enforceable.is_ok_and(|enforced| enforced.is_full()) }
+                let sandboxed = enforceable.is_ok_and(|enforced| enforced.is_full());
+                let holds_paths = launcher.isolates_mounts(sandbox.mechanisms).await;
+                HostConditions { rules: Conditions { sandboxed }, holds_paths }
             };
             self.conditions.get_or_init(probe).await;
         }

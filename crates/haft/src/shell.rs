@@ -28,6 +28,7 @@ pub(crate) use self::confined::{
 use self::failure_hint::CommandContext;
 use crate::connection_state::{ConnectionState, check_start_directory};
 use crate::files::PathResolver;
+use crate::sandbox::DeniedPaths;
 use crate::stopwatch::CallStopwatch;
 
 /// Between two reports of progress, in milliseconds.
@@ -57,6 +58,8 @@ pub(crate) struct CallShell {
     pub(crate) label: CallLabel,
     /// The hosts that the call's commands may reach.
     pub(crate) hosts: Arc<HostScope>,
+    /// The paths that rules keep from the commands.
+    pub(crate) denied: Option<Arc<DeniedPaths>>,
     /// Whether the tool changes files: the commands of one that does not can only read the roots.
     pub(crate) changes_files: bool,
 }
@@ -117,9 +120,11 @@ impl Shell for CallShell {
             let output = collector.finish();
             let confinement_hint = failure_hint::failed_status(ending).and_then(|status| {
                 let context = CommandContext {
+                    withheld: &confined.withheld,
                     sandbox: &self.connection.shared.parts.sandbox,
                     writable: &self.writable(&trees),
                     directory: &directory,
+                    roots: &self.connection.shared.parts.roots.paths(),
                     enforced: confined.enforced,
                 };
                 context.failure_hint(status, &output)

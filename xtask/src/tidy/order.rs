@@ -149,6 +149,7 @@ pub(super) const MODULE_ORDER: &[ModuleOrder] = &[
             "id",
             "key",
             "refusal",
+            "withheld",
             "envelope_metadata",
             "document",
             "envelope",

@@ -4,6 +4,7 @@
 
 use haft::{ReadOnlyBackgroundProcesses, Registry, Runtime, ServerProcessParts, ServerProcesses};
 use haft_contract::{Tool, ToolId};
+use haft_policy::{Conditions, RuleSet};
 use haft_tools::Profile;
 
 use super::{ProcessParts, lsp, process_parts, unknown_tool, variables, web};
@@ -13,6 +14,9 @@ use crate::mcp_servers::{McpBridge, OmittedTools};
 use crate::permission_names::ToolNames;
 use crate::python::{self, KeyedTextCache, PythonToolFinder};
 use crate::settings::EffectiveSettings;
+
+/// The name under which rules decide about the process that reads METADATA.
+const METADATA_READER: &str = "python.metadata";
 
 /// The tools of one command.
 #[derive(Clone)]
@@ -127,9 +131,19 @@ pub fn bridge(settings: &EffectiveSettings, host: &AppHost) -> Result<Option<Mcp
 /// Returns the finder of Python tools. It starts a process only for files that the cache does not know.
 pub fn finder(settings: &EffectiveSettings, host: &AppHost) -> Result<PythonToolFinder, AppError> {
     let ProcessParts { roots, launcher, sandbox, environment } = process_parts(settings, host)?;
+    let rules = settings.rules.iter().cloned();
+    let rules = RuleSet::compile(rules, &variables(&roots, host), Conditions::default());
+    let rules = rules.map_err(AppError::configuration)?;
+    let reader = ToolId::parse(METADATA_READER).expect("the name of the reader is an id");
     Ok(PythonToolFinder {
         roots: roots.paths(),
-        residents: ReadOnlyBackgroundProcesses::new(launcher, sandbox, roots, environment),
+        residents: ReadOnlyBackgroundProcesses::new(
+            launcher,
+            sandbox,
+            roots,
+            environment,
+            (&reader, &rules),
+        ),
         readings: KeyedTextCache::new(host.state().python()),
         is_unconfined: settings.sandbox.is_off,
         host: host.clone(),

@@ -10,7 +10,7 @@ use haft_contract::{
     ProcessEnding, ToolError,
 };
 use haft_sandbox::proxy::{Proxy, ProxyConnections};
-use haft_sandbox::{Enforcement, ExceededLimit, ProcessExit};
+use haft_sandbox::{Enforcement, ExceededLimit, PathGuard, ProcessExit};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 use tokio::sync::oneshot;
@@ -37,6 +37,10 @@ pub(super) struct RunningProcess {
     proxy: ProxyAccess,
     /// The bound of its memory, to be named should it be met.
     memory_bytes: u64,
+    /// Keeps denied paths from the process while it runs, if rules deny paths.
+    guard: Option<PathGuard>,
+    /// The paths that rules keep from the process, in a report.
+    withheld: Option<ConfinementReport>,
     /// Whether a report already named the reverted changes of the process.
     has_reported_protected_changes: bool,
 }
@@ -60,7 +64,12 @@ impl RunningProcess {
         memory_bytes: u64,
         living: &ProcessRegistry,
     ) -> Result<RunningProcess, ToolError> {
-        let StartedProcess { mut process, proxy } = started;
+        let StartedProcess { mut process, proxy, denied } = started;
+        let withheld = denied.map(|denied| {
+            let mut report = confined_report(&process.enforcement, &[], None);
+            denied.report(&process.denied, &mut report);
+            report
+        });
         let channel = process.channel.take().ok_or(io::Error::from(io::ErrorKind::NotFound));
         let halves = channel.and_then(|channel| {
             Ok((OwnedFd::from(channel.try_clone()?), UnixStream::from_std(channel)?))
@@ -70,7 +79,7 @@ impl RunningProcess {
             ToolError::new(ErrorCode::ProcessSpawnFailed, message)
         })?;
         let enforced = process.enforcement;
-        let (output, control) = (process.output, process.control);
+        let (output, control, guard) = (process.output, process.control, process.guard);
         Ok(RunningProcess {
             channel,
             lines: LineBuffer::default(),
@@ -79,6 +88,8 @@ impl RunningProcess {
             enforced,
             proxy: proxy.map_or(ProxyAccess::None, ProxyAccess::Open),
             memory_bytes,
+            guard,
+            withheld,
             has_reported_protected_changes: false,
         })
     }
@@ -123,7 +134,14 @@ impl BackgroundProcess for RunningProcess {
     fn send<'a>(&'a mut self, message: &'a [u8]) -> BoxFuture<'a, io::Result<()>> {
         // Reads arriving bytes meanwhile. If a program writes much before it reads, both sides would wait otherwise.
         Box::pin(async move {
-            let Self { channel, lines, .. } = self;
+            let Self { channel, lines, guard, handle, .. } = self;
+            if let Some(guard) = guard
+                && let Err(err) = guard.cover_new().await
+            {
+                // It would see what a rule denies.
+                handle.request_end();
+                return Err(err);
+            }
             let (mut from, mut to) = channel.split();
             let mut sending = pin!(to.write_all(message));
             let mut is_open = true;
@@ -216,7 +234,12 @@ impl BackgroundProcess for RunningProcess {
         let connections = self.proxy.take_connections();
         let undone = self.handle.protected_changes();
         let told = if self.has_reported_protected_changes { &[] } else { undone };
-        let confined = confined_report(&self.enforced, told, connections);
+        let mut confined = confined_report(&self.enforced, told, connections);
+        // They concern each call of the process.
+        if let Some(report) = &self.withheld {
+            confined.withheld.clone_from(&report.withheld);
+            confined.withheld_unlisted = report.withheld_unlisted;
+        }
         self.has_reported_protected_changes |= !undone.is_empty();
         confined
     }

@@ -2,17 +2,19 @@
 //! change no file and reach no host, because no rule judges them and no journal records them.
 
 use std::ffi::OsString;
+use std::sync::Arc;
 
 use haft_contract::{
     BackgroundProcess, BackgroundProcessRequest, BackgroundProcesses, BoxFuture, ErrorCode,
-    ProcessWriteAccess, ToolError,
+    ProcessWriteAccess, ToolError, ToolId,
 };
+use haft_policy::{PathDenials, RuleSet};
 use haft_sandbox::Launcher;
 
 use super::start::{ProcessReach, ProcessStarter, root_directory};
 use crate::process_registry::ProcessRegistry;
 use crate::roots::WorkspaceRoots;
-use crate::sandbox::Sandbox;
+use crate::sandbox::{DeniedPaths, Sandbox};
 
 /// Starts programs that belong to no call and only read, confined like the programs of calls.
 ///
@@ -27,20 +29,25 @@ pub struct ReadOnlyBackgroundProcesses {
     roots: WorkspaceRoots,
     /// The environment of all processes. A request adds variables.
     environment: Vec<(OsString, OsString)>,
+    /// The paths that rules keep from every process.
+    denied: Option<Arc<DeniedPaths>>,
     /// The processes that run.
     processes: ProcessRegistry,
 }
 
 impl ReadOnlyBackgroundProcesses {
     /// Returns a starter of programs with this environment. The programs can read the roots and the readable paths of the
-    /// sandbox.
+    /// sandbox, without the paths that these rules deny to the tool `name`.
     pub fn new(
         launcher: Launcher,
         sandbox: Sandbox,
         roots: WorkspaceRoots,
         environment: Vec<(OsString, OsString)>,
+        (name, rules): (&ToolId, &RuleSet),
     ) -> Self {
-        Self { launcher, sandbox, roots, environment, processes: ProcessRegistry::default() }
+        let denied = DeniedPaths::new(PathDenials::of_tool(name, rules), roots.paths());
+        let processes = ProcessRegistry::default();
+        Self { launcher, sandbox, roots, environment, denied, processes }
     }
 }
 
@@ -54,9 +61,10 @@ impl BackgroundProcesses for ReadOnlyBackgroundProcesses {
                 let message = "the program is to change files, which only programs of calls do";
                 return Err(ToolError::new(ErrorCode::CapabilityDenied, message));
             }
-            let Self { launcher, sandbox, roots, environment, processes } = self;
+            let Self { launcher, sandbox, roots, environment, denied, processes } = self;
             let directory = root_directory(roots, request.cwd.as_deref().unwrap_or("."))?;
-            let access = ProcessReach { readable: roots.paths(), ..ProcessReach::default() };
+            let (readable, denied) = (roots.paths(), denied.clone());
+            let access = ProcessReach { readable, denied, ..ProcessReach::default() };
             let starter = ProcessStarter { launcher, sandbox, environment, processes };
             starter.start(request, directory, access).await
         })

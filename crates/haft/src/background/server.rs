@@ -11,15 +11,15 @@ use haft_contract::{
     FsEntryKind, PatternVariables, ProcessWriteAccess, RequirementSet, ToolError, ToolId,
 };
 use haft_policy::{
-    Capabilities, Conditions, HostScope, PathReach, PathSubject, PatternError, ResolvedAccess,
-    Rule, RuleAction, RuleErrors, RuleScope, RuleSet, decide_access,
+    Capabilities, Conditions, HostScope, PathDenials, PathReach, PathSubject, PatternError,
+    ResolvedAccess, Rule, RuleAction, RuleErrors, RuleScope, RuleSet, decide_access,
 };
 use haft_sandbox::Launcher;
 
 use super::start::{ProcessReach, ProcessStarter, is_within, root_directory, system_directory};
 use crate::process_registry::ProcessRegistry;
 use crate::roots::WorkspaceRoots;
-use crate::sandbox::Sandbox;
+use crate::sandbox::{DeniedPaths, Sandbox};
 
 /// The variable that stands for all roots.
 const WORKSPACE: &str = "{workspace}";
@@ -77,6 +77,8 @@ pub struct ServerProcessLauncher {
     writable_patterns: Vec<String>,
     /// The hosts that the program may reach.
     hosts: Arc<HostScope>,
+    /// The paths that rules keep from the program.
+    denied: Option<Arc<DeniedPaths>>,
 }
 
 /// Says why a program cannot be granted what it requires.
@@ -136,12 +138,15 @@ impl ServerProcesses {
         readable.retain(|place| !is_within(place, &writable));
         let own = Capabilities::compile(requires, &self.context.variables)?;
         let hosts = HostScope::of_tool(name, &own, &own, &self.context.rules);
+        let denials = PathDenials::of_tool(name, &self.context.rules);
+        let denied = DeniedPaths::new(denials, self.context.roots.paths());
         Ok(ServerProcessLauncher {
             context: Arc::clone(&self.context),
             readable,
             writable,
             writable_patterns: changes,
             hosts: Arc::new(hosts),
+            denied,
         })
     }
 
@@ -254,6 +259,7 @@ impl BackgroundProcesses for ServerProcessLauncher {
                 readable: self.readable.clone(),
                 writable: self.writable.clone(),
                 hosts: Arc::clone(&self.hosts),
+                denied: self.denied.clone(),
             };
             let starter = ProcessStarter { launcher, sandbox, environment, processes };
             starter.start(request, directory, access).await

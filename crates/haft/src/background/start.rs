@@ -13,7 +13,7 @@ use rustix::fs::{Mode, OFlags, open};
 use super::process::RunningProcess;
 use crate::process_registry::ProcessRegistry;
 use crate::roots::{WorkspaceRoots, path_error};
-use crate::sandbox::Sandbox;
+use crate::sandbox::{DeniedPaths, Sandbox};
 use crate::shell::{ProcessBounds, start_process};
 
 /// The parts with which a background process is started.
@@ -37,6 +37,8 @@ pub(super) struct ProcessReach {
     pub(super) writable: Vec<PathBuf>,
     /// The hosts that its proxy admits.
     pub(super) hosts: Arc<HostScope>,
+    /// The paths that rules keep from it.
+    pub(super) denied: Option<Arc<DeniedPaths>>,
 }
 
 impl ProcessStarter<'_> {
@@ -49,7 +51,7 @@ impl ProcessStarter<'_> {
         directory: OwnedFd,
         access: ProcessReach,
     ) -> Result<Box<dyn BackgroundProcess>, ToolError> {
-        let ProcessReach { mut readable, writable, hosts } = access;
+        let ProcessReach { mut readable, writable, hosts, denied } = access;
         for path in &request.readable {
             // The grant leaves out a path that does not exist.
             let path = path.canonicalize().unwrap_or_else(|_| path.clone());
@@ -64,6 +66,7 @@ impl ProcessStarter<'_> {
             // The ordinary network is for commands, which are judged as such. Programs are judged by their hosts.
             network: if hosts.is_empty() { Network::Loopback } else { Network::Proxied },
             hosts,
+            denied,
             memory_bytes: request.memory_bytes,
         };
         let channel = match request.channel {

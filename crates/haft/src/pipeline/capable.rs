@@ -265,6 +265,26 @@ impl Judged {
         &self.capabilities
     }
 
+    /// Returns the evidence for rules where the kernel holds the rules about paths around commands. A command then gets
+    /// nothing that is denied, however far it reaches, so only the paths that it names are judged.
+    pub(super) fn with_held_paths(mut self, are_held: bool) -> Self {
+        let is_command =
+            self.accesses.iter().any(|access| matches!(access, ResolvedAccess::Shell { .. }));
+        if are_held && is_command {
+            for access in &mut self.accesses {
+                match access {
+                    ResolvedAccess::Read { path } | ResolvedAccess::Write { path } => {
+                        path.reach = PathReach::PathOnly;
+                    }
+                    ResolvedAccess::Net { .. }
+                    | ResolvedAccess::Shell { .. }
+                    | ResolvedAccess::Named { .. } => {}
+                }
+            }
+        }
+        self
+    }
+
     /// Returns whether the call touches only sidecars of its session. Such a call needs no answer from a person.
     pub(super) fn only_own_outputs(&self) -> bool {
         self.only_own_outputs

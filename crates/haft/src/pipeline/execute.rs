@@ -1,11 +1,13 @@
 //! Runs the tool with its grant, a time limit and a way to stop it. A panic stays inside the call.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use haft_contract::limits::TIMEOUT_MS_MAX;
-use haft_contract::{Cx, CxParts, Effect, ErrorCode, FailedAt, Tool, ToolError, ToolOutput};
+use haft_contract::{
+    Cx, CxParts, Effect, ErrorCode, FailedAt, Tool, ToolError, ToolOutput, sha256_hex,
+};
 use haft_journal::{CallStatus, Intent};
 use haft_policy::ResolvedAccess;
 use serde_json::Value;
@@ -24,6 +26,7 @@ use crate::net::{CallConnectionLog, GrantedNet};
 use crate::panic::{PanicCatchingFuture, catch_panic};
 use crate::questions::{CallClient, CallQuestions};
 use crate::restrictions::CallSubagents;
+use crate::sandbox::DeniedPaths;
 use crate::shared::CallLimits;
 use crate::shell::{CallLabel, CallShell};
 use crate::stopwatch::CallStopwatch;
@@ -253,12 +256,15 @@ impl ToolContext<'_> {
         };
         let parts = &connection.shared.parts;
         let (call, contract) = (state.call(), granted.contract());
-        let shell = self.call_shell();
+        let denials = granted.grant().path_denials();
+        let denied = DeniedPaths::new(denials, parts.roots.paths());
+        let shell = self.call_shell(denied.clone());
         let background_processes = CallBackgroundProcesses {
             connection: Arc::clone(connection),
             tool: contract.id.clone(),
             grant: Arc::clone(granted.grant()),
             hosts: Arc::clone(granted.hosts()),
+            denied: denied.clone(),
             declared_changes: if intent.is_some() { declared_changes(granted) } else { Vec::new() },
             stop: self.timing.stop.clone(),
         };
@@ -271,6 +277,8 @@ impl ToolContext<'_> {
             reads_sidecars: !contract.requires.fs.read.is_empty(),
             stop: self.timing.stop.clone(),
             shared: Arc::clone(&connection.shared),
+            denied: denied.clone(),
+            denied_names: OnceLock::new(),
         };
         let net = GrantedNet {
             connection: Arc::clone(connection),
@@ -328,18 +336,19 @@ impl ToolContext<'_> {
             quotas: Arc::clone(&connection.quotas) as Arc<_>,
             client: Arc::new(client),
             subagents: Arc::new(subagents),
-            restrictions: Arc::clone(connection.restrictions.access_key()),
+            restrictions: process_key(connection, denied.as_deref()),
         })
     }
 
     /// Returns the means to run the commands of the call.
-    fn call_shell(&self) -> CallShell {
+    fn call_shell(&self, denied: Option<Arc<DeniedPaths>>) -> CallShell {
         let Self { state, granted, connection, timing, .. } = self;
         let contract = granted.contract();
         CallShell {
             connection: Arc::clone(connection),
             tool: contract.id.clone(),
             hosts: Arc::clone(granted.hosts()),
+            denied,
             changes_files: !contract.requires.fs.write.is_empty(),
             progress: Arc::clone(&state.call().progress),
             cancellation: timing.stop.clone(),
@@ -350,6 +359,14 @@ impl ToolContext<'_> {
             label: CallLabel { tool: state.tool().to_owned(), seq: state.id().seq },
         }
     }
+}
+
+/// Returns a text that is equal for calls whose processes may reach the same files and hosts. It is empty if nothing
+/// limits them beyond the roots.
+fn process_key(connection: &ConnectionState, denied: Option<&DeniedPaths>) -> Arc<str> {
+    let restrictions = connection.restrictions.access_key();
+    let Some(denied) = denied else { return Arc::clone(restrictions) };
+    Arc::from(sha256_hex(format!("{restrictions}\n{}", denied.fingerprint()).as_bytes()))
 }
 
 /// Returns the paths that the call declared as changes and that the pipeline judged.

@@ -115,6 +115,7 @@ async fn run_stages(
     let (state, unrepeated) = history::check_earlier_attempts(state, connection).await?;
     let (state, judged) = capable::capable(state, valid, connection)?;
     connection.shared.load_conditions(judged.accesses()).await;
+    let judged = judged.with_held_paths(connection.shared.holds_paths());
     let (state, judged, permission) = permit::permit(state, judged, connection)?;
     let (state, granted) = watch::watch(state, judged, permission, connection).await?;
     let (state, history) = history::probe(state, &granted, unrepeated, connection).await?;

@@ -50,6 +50,7 @@ async fn judge_call(
     let (state, valid) = validate(state, connection)?;
     let (state, judged) = capable(state, valid, connection)?;
     connection.shared.load_conditions(judged.accesses()).await;
+    let judged = judged.with_held_paths(connection.shared.holds_paths());
     let rules = connection.rules();
     let tool = &judged.contract().id;
     let explain = |access: Option<&ResolvedAccess>| {

@@ -138,6 +138,9 @@ impl<'a> OutputCutter<'a> {
             metadata.connections.extend(confined.connections);
             metadata.connections_unlisted += confined.connections_unlisted;
             metadata.undone = confined.undone;
+            metadata.withheld = confined.withheld;
+            metadata.withheld_unlisted = confined.withheld_unlisted;
+            metadata.appeared = confined.appeared;
         }
         let is_content = matches!(output.body, OutputBody::Content(_));
         let cut = self.cut_body(output.body);

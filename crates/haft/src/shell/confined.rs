@@ -18,7 +18,7 @@ use haft_sandbox::{
 };
 
 use super::CallShell;
-use crate::sandbox::{ConfineMode, Sandbox};
+use crate::sandbox::{ConfineMode, DeniedPaths, Sandbox};
 
 /// Variables that name a directory for temporary files, of which a confined command has its own.
 const TEMPORARY: &[&str] = &["TEMP", "TMP", "TMPDIR"];
@@ -36,6 +36,8 @@ pub(crate) struct ProcessBounds {
     pub(crate) network: Network,
     /// The hosts that its proxy admits, if it has one.
     pub(crate) hosts: Arc<HostScope>,
+    /// The paths that rules keep from it.
+    pub(crate) denied: Option<Arc<DeniedPaths>>,
     /// The memory limit in bytes, if it is below the configured limit.
     pub(crate) memory_bytes: Option<u64>,
 }
@@ -46,6 +48,8 @@ pub(crate) struct StartedProcess {
     pub(crate) process: SandboxProcess,
     /// The proxy to its granted hosts, if it has one.
     pub(crate) proxy: Option<Proxy>,
+    /// The paths that rules keep from it.
+    pub(crate) denied: Option<Arc<DeniedPaths>>,
 }
 
 /// Starts a process, confined unless the operator wants none to be.
@@ -58,7 +62,7 @@ pub(crate) async fn start_process(
     if sandbox.confine == ConfineMode::UnsafeNever {
         let process = launcher.spawn_unconfined(command).await;
         let process = process.map_err(|err| spawn_error(&err))?;
-        return Ok(StartedProcess { process, proxy: None });
+        return Ok(StartedProcess { process, proxy: None, denied: None });
     }
     command.env.retain(|(name, _)| !TEMPORARY.iter().any(|temporary| name == temporary));
     if bounds.network == Network::Proxied {
@@ -86,6 +90,10 @@ pub(crate) async fn start_process(
     let mut confinement = sandbox.confinement(bounds.writable, bounds.network);
     confinement.readable.extend(bounds.readable);
     confinement.resources.memory_bytes = memory_bytes;
+    if let Some(denied) = &bounds.denied {
+        confinement.ruled = denied.ruled_paths();
+        confinement.hidden.extend(denied.outside());
+    }
     let process = launcher.spawn(command, &confinement).await;
     let mut process = process.map_err(|err| spawn_error(&err))?;
     let serve = |listener| {
@@ -97,7 +105,7 @@ pub(crate) async fn start_process(
         })
     };
     let proxy = process.listener.take().map(serve).transpose()?;
-    Ok(StartedProcess { process, proxy })
+    Ok(StartedProcess { process, proxy, denied: bounds.denied })
 }
 
 impl CallShell {
@@ -121,6 +129,7 @@ impl CallShell {
             readable: trees.readable.iter().chain(only_read).cloned().collect(),
             network,
             hosts: Arc::clone(&self.hosts),
+            denied: self.denied.clone(),
             memory_bytes: None,
         };
         start_process(&parts.launcher, &parts.sandbox, command, bounds).await
@@ -164,11 +173,14 @@ impl StartedProcess {
             Some(proxy) => Some(proxy.finish().await),
             None => None,
         };
-        confined_report(
-            &self.process.enforcement,
-            self.process.control.reverted_changes(),
-            connections,
-        )
+        let control = &self.process.control;
+        let mut report =
+            confined_report(&self.process.enforcement, control.reverted_changes(), connections);
+        if let Some(denied) = &self.denied {
+            denied.report(&self.process.denied, &mut report);
+            denied.report_appeared(control.appeared_paths(), &mut report);
+        }
+        report
     }
 }
 

@@ -4,7 +4,10 @@
 
 use std::path::{Path, PathBuf};
 
-use haft_contract::{ConfinementLevel, EnforcedConfinement, Excerpt, ProcessEnding};
+use haft_contract::{
+    ConfinementLevel, DecidingRule, EnforcedConfinement, Excerpt, ProcessEnding, WithheldAccess,
+    WithheldPath,
+};
 use haft_sandbox::ResourceLimits;
 
 use crate::roots::lexical_path;
@@ -31,6 +34,9 @@ const REFUSAL_ERRORS: &[&str] = &[
     "could not lock config file",
     "could not write config file",
 ];
+
+/// Errors about a path that is not there. In a directory that rules hide nothing is there.
+const ABSENCE_ERRORS: &[&str] = &["No such file or directory", "ENOENT"];
 
 /// A bound, and what programs say that run into it.
 struct ResourceBound {
@@ -109,6 +115,10 @@ pub(super) fn failed_status(ending: ProcessEnding) -> Option<i32> {
 
 /// Where a command ran, and what it could reach.
 pub(super) struct CommandContext<'a> {
+    /// The paths that rules kept from the command.
+    pub(super) withheld: &'a [WithheldPath],
+    /// The workspace roots.
+    pub(super) roots: &'a [PathBuf],
     /// The sandbox that confined the command.
     pub(super) sandbox: &'a Sandbox,
     /// The directories that it could change.
@@ -131,6 +141,12 @@ impl CommandContext<'_> {
         let text = output.tail.as_ref().unwrap_or(&output.head);
         text.lines().rev().take(HINDRANCE_LINES_MAX).find_map(|line| {
             let says = |texts: &[&str]| texts.iter().any(|text| line.contains(text));
+            if says(MOUNT_ERRORS) || says(REFUSAL_ERRORS) || says(ABSENCE_ERRORS) {
+                let withheld = path_words(line).find_map(|place| self.hint_for_withheld(place));
+                if withheld.is_some() {
+                    return withheld;
+                }
+            }
             if says(MOUNT_ERRORS) {
                 let named = path_words(line).find_map(|place| self.hint_for_path(place, true));
                 return Some(named.unwrap_or_else(|| {
@@ -165,6 +181,26 @@ impl CommandContext<'_> {
         let ResourceBound { what, setting, value, .. } = bound;
         let value = value(&self.sandbox.resources);
         format!("{what} is bounded by {setting} = {value} of [sandbox] in haft.toml")
+    }
+
+    /// Returns the rule that kept a path from the command.
+    fn hint_for_withheld(&self, place: &str) -> Option<String> {
+        let path = lexical_path(&self.directory.join(place));
+        let withheld = self.withheld.iter().find(|withheld| {
+            let shown = Path::new(&withheld.path);
+            path.starts_with(shown)
+                || self.roots.iter().any(|root| path.starts_with(lexical_path(&root.join(shown))))
+        })?;
+        let WithheldPath { path, access, rule } = withheld;
+        let DecidingRule { scope, permission, pattern, action } = rule;
+        let what = match access {
+            WithheldAccess::Read => "is hidden from this command by",
+            WithheldAccess::Write => "cannot be changed by this command because of",
+        };
+        Some(format!(
+            "{path} {what} the {scope} rule `{action} {permission} {pattern:?}`: work without it, or ask the user to \
+             change the rule"
+        ))
     }
 
     /// Returns why the command could not access a path. A read-only path is a reason only if the command meant to

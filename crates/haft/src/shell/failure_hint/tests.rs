@@ -31,7 +31,14 @@ fn said(
     let writable = [PathBuf::from("/srv/app"), PathBuf::from("/srv/main/.git")];
     let directory = Path::new("/srv/app/sub");
     let output = Excerpt { head: output.to_owned(), ..Excerpt::default() };
-    let surroundings = CommandContext { sandbox, writable: &writable, directory, enforced };
+    let surroundings = CommandContext {
+        withheld: &[],
+        roots: &writable,
+        sandbox,
+        writable: &writable,
+        directory,
+        enforced,
+    };
     failed_status(ending).and_then(|status| surroundings.failure_hint(status, &output))
 }
 

@@ -3,8 +3,10 @@
 use expect_test::{Expect, expect};
 use haft::{ConfineMode, ReadOnlyBackgroundProcesses, Sandbox, WorkspaceRoots};
 use haft_contract::{
-    BackgroundProcess, BackgroundProcessRequest, BackgroundProcesses, ProcessWriteAccess, ToolError,
+    BackgroundProcess, BackgroundProcessRequest, BackgroundProcesses, ProcessWriteAccess,
+    ToolError, ToolId,
 };
+use haft_policy::RuleSet;
 use haft_sandbox::Launcher;
 
 use super::{ask, helper, request};
@@ -21,7 +23,9 @@ fn place() -> tempfile::TempDir {
 fn residents(directory: &tempfile::TempDir, sandbox: Sandbox) -> ReadOnlyBackgroundProcesses {
     let roots = WorkspaceRoots::open(&directory.path().join("root"), &[]).unwrap();
     let environment = vec![("PATH".into(), "/usr/bin:/bin".into())];
-    ReadOnlyBackgroundProcesses::new(Launcher::new(helper()), sandbox, roots, environment)
+    let launcher = Launcher::new(helper());
+    let rules = (&ToolId::parse("python").unwrap(), &RuleSet::default());
+    ReadOnlyBackgroundProcesses::new(launcher, sandbox, roots, environment, rules)
 }
 
 async fn answer(
