@@ -47,8 +47,18 @@ pub(super) enum TargetVerdict {
 impl BenchTarget {
     /// Compares the median of the first row with that of the row called `peer`.
     pub(super) fn ratio(what: &str, case: &Case, peer: &str, limit: f64) -> Self {
+        Self::ratio_between(what, case, (case.own_median(), peer), limit)
+    }
+
+    /// Compares a time of a case with that of a peer in the same case.
+    pub(super) fn ratio_between(
+        what: &str,
+        case: &Case,
+        (own, peer): (Option<Duration>, &str),
+        limit: f64,
+    ) -> Self {
         let what = format!("{what}, {}", case.name);
-        let (found, verdict) = match case.own_median().zip(case.median(peer)) {
+        let (found, verdict) = match own.zip(case.median(peer)) {
             Some((own, other)) => {
                 let found = ratio(own, other);
                 (format!("{found:.2} ×"), TargetVerdict::of(found <= limit))

@@ -16,12 +16,15 @@ const HEAP_MIB: usize = 1_024;
 const AT_ONCE: usize = 16;
 /// The longest time that confinement may add to a bare start.
 const ADDED_MICROSECONDS_MAX: u64 = 1_500;
+/// The most that rules about paths may make a confined start take, relative to one without them.
+const DENIED_RATIO: f64 = 1.1;
 /// The least time that a start by bubblewrap must take relative to ours.
 const BWRAP_RATIO: f64 = 1.5;
 
 const ABOUT: &str = "\
 The start of `true`, and the wait for its end. *bare* is the standard library's spawn. *supervised* is haft's launcher without confinement. *confined* has all
-layers: namespaces, mounts, scans for protected paths before and after, Landlock, system call filters, limits. *bwrap* is bubblewrap with the same namespaces and similar
+layers: namespaces, mounts, scans for protected paths before and after, Landlock, system call filters, limits. *5,000 files* is the same in a root of that
+size, and *denied paths* adds a rule that denies the files of one name, of which there are two. *bwrap* is bubblewrap with the same namespaces and similar
 mounts, without Landlock, filters and limits. All take turns in one process.";
 
 /// The processes that start commands.
@@ -85,6 +88,9 @@ fn targets(case: &Case) -> Vec<BenchTarget> {
         targets.push(BenchTarget::microseconds(&what, added, ADDED_MICROSECONDS_MAX));
     }
     targets.push(BenchTarget::ratio("confined", case, "bwrap", 1.0 / BWRAP_RATIO));
+    let denied = "5,000 files, denied paths";
+    let times = (case.median(denied), "5,000 files");
+    targets.push(BenchTarget::ratio_between(denied, case, times, DENIED_RATIO));
     targets
 }
 
