@@ -5,6 +5,7 @@ mod check;
 mod examples;
 mod explain;
 mod findings;
+mod held;
 mod list;
 mod preset;
 mod remove;

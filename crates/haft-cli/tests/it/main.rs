@@ -52,4 +52,5 @@ mod tools;
 mod trust;
 mod undo;
 mod web;
+mod withheld;
 mod world;

@@ -3,8 +3,9 @@
 use serde_json::json;
 
 use super::findings::{UnusedRule, unused_rules};
+use super::held::path_rules;
 use crate::arguments::cli_context::CliContext;
-use crate::error::{CommandResult, CommandStatus};
+use crate::error::{CommandError, CommandResult, CommandStatus};
 use haft_app::compose;
 
 /// Runs the command.
@@ -16,7 +17,8 @@ pub(super) async fn run(cx: &CliContext) -> CommandResult {
     let rules = compose::rules_in_force(&settings, &runtime.registry())?;
     let variables = compose::variables(runtime.roots(), &cx.host);
     let findings = unused_rules(&rules, &variables);
-    let answer = json!({"rules": rules.len(), "findings": findings});
+    let path_rules = path_rules(&rules, &variables).map_err(CommandError::usage)?;
+    let answer = json!({"rules": rules.len(), "findings": findings, "path_rules": path_rules});
     cx.print_answer(&answer, || {
         let line = |finding: &UnusedRule| format!("{}: {}\n", finding.rule, finding.why);
         let reported = match findings.len() {
