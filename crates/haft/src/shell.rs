@@ -124,7 +124,7 @@ impl Shell for CallShell {
                     sandbox: &self.connection.shared.parts.sandbox,
                     writable: &self.writable(&trees),
                     directory: &directory,
-                    roots: &self.connection.shared.parts.roots.paths(),
+                    denied: self.denied.as_deref(),
                     enforced: confined.enforced,
                 };
                 context.failure_hint(status, &output)

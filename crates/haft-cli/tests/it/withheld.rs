@@ -37,6 +37,12 @@ fn bash(world: &World, line: &str) -> Value {
     call(world, "bash", &json!({"cmd": line}))
 }
 
+/// Runs lines that no rule about words sees, because they are in a file.
+fn script(world: &World, lines: &str) -> Value {
+    world.write("work/run.sh", lines);
+    bash(world, "bash run.sh")
+}
+
 /// Returns a running `haft mcp` of the world.
 fn server(world: &World) -> Server {
     let mut command: Command = world.haft(&["mcp"]);
@@ -83,8 +89,8 @@ fn there_are_enough_attempts() {
 fn what_is_allowed_beneath_a_denied_directory_stays_as_it_is() {
     let world = world("");
     let line = "cat secrets/public.txt; echo more >> secrets/public.txt; ls secrets; cat secrets/key; true";
-    let envelope = bash(&world, line);
-    let said = envelope["data"]["output"].as_str().unwrap();
+    let envelope = script(&world, line);
+    let said = envelope["data"]["output"].as_str().unwrap_or_else(|| panic!("{envelope}"));
     assert!(said.starts_with("for all to see\n"), "{said}");
     assert!(said.contains("ls: cannot open directory 'secrets': Permission denied"), "{said}");
     assert!(!said.contains("TOKEN"), "{said}");
@@ -129,25 +135,25 @@ fn the_envelope_lists_what_was_withheld() {
 fn a_failure_names_the_rule() {
     let world = world("");
     let check = |line: &str, expect: &str| {
-        let said = bash(&world, line)["error_text"].as_str().unwrap_or_default().to_owned();
+        let said = script(&world, line)["error_text"].as_str().unwrap_or_default().to_owned();
         assert!(said.contains(expect), "{line}: {said}");
     };
     check(
         "python3 -c \"open('.env')\"",
         ".env is hidden from this command by the manifest rule `deny fs.read \".env\"`",
     );
-    check("x=secrets/key; cat $x", "secrets is hidden from this command by the manifest rule");
-    check("x=lock.txt; echo 1 > $x", "lock.txt cannot be changed by this command because of the manifest rule");
-    check("x=.env; rm $x", ".env is hidden from this command by the manifest rule");
+    check("cat secrets/key", "secrets is hidden from this command by the manifest rule");
+    check("echo 1 > lock.txt", "lock.txt cannot be changed by this command because of the manifest rule");
+    check("rm .env", ".env is hidden from this command by the manifest rule");
 }
 
 #[test]
 fn what_a_command_makes_itself_is_denied_afterwards() {
     let world = world("");
-    let envelope = bash(&world, "mkdir new; echo mine > new/.env; cat new/.env");
+    let envelope = script(&world, "mkdir new; echo mine > new/.env; cat new/.env");
     assert_eq!(envelope["data"]["output"], "mine\n", "{envelope}");
     assert_eq!(envelope["metadata"]["appeared"], json!(["new/.env"]));
-    let envelope = bash(&world, "cat new/.??v");
+    let envelope = script(&world, "cat new/.env");
     assert!(envelope["error_text"].as_str().unwrap().contains("new/.env is hidden"), "{envelope}");
 }
 
@@ -157,7 +163,9 @@ fn a_file_that_replaces_a_denied_one_is_covered_while_a_command_runs() {
     let mut server = server(&world);
     let line = "touch ready; until [ -e replaced ]; do sleep 0.05; done; sleep 0.5; \
                 for i in 1 2 3 4; do python3 -c \"print(open('.env').read())\"; cat secrets/key; done; exit 0";
-    let id = server.begin("tools/call", json!({"name": "bash", "arguments": {"cmd": line}}));
+    world.write("work/run.sh", line);
+    let arguments = json!({"cmd": "bash run.sh"});
+    let id = server.begin("tools/call", json!({"name": "bash", "arguments": arguments}));
     let deadline = Instant::now() + Duration::from_millis(COVER_MS_MAX);
     while !world.path("work/ready").exists() {
         assert!(Instant::now() < deadline, "the command does not start");
@@ -247,10 +255,11 @@ fn a_declared_command_reads_no_denied_path() {
 [[commands]]
 id = "show.all"
 description = "Show what lies here"
-argv = ["sh", "-c", "cat .env hard soft secrets/* lock.txt; echo x >> lock.txt; true"]
+argv = ["sh", "show.sh"]
 effect = "once"
 "#;
     let world = world(table);
+    world.write("work/show.sh", "cat .env hard soft secrets/* lock.txt; echo x >> lock.txt; true");
     let envelope = call(&world, "show.all", &json!({}));
     let said = envelope["data"]["output"].as_str().unwrap_or_else(|| panic!("{envelope}"));
     assert!(said.contains("locked") && !said.contains(SECRET), "{said}");
@@ -262,7 +271,7 @@ fn what_asks_is_kept_from_a_command_until_it_was_allowed() {
     let more = "[[permissions]]\npermission = \"fs.read\"\npattern = \"notes/**\"\naction = \"ask\"\n";
     let world = world(more);
     world.write("work/notes/a", "a note\n");
-    let said = bash(&world, "x=notes/a; cat $x");
+    let said = script(&world, "cat notes/a");
     let said = said["error_text"].as_str().unwrap();
     assert!(said.contains("notes is hidden from this command by the manifest rule `ask fs.read"), "{said}");
 }
@@ -273,7 +282,8 @@ fn without_namespaces_landlock_holds_the_rules() {
     world.write("work/src/main.rs", "fn main() {}\n");
     let line = "cd src; cat main.rs ../.env ../hard ../soft ../secrets/key ../secrets/public.txt; echo x >> ../lock.txt; \
                 echo x >> main.rs; exit 0";
-    let input = json!({"cmd": "bash", "args": ["-c", line]}).to_string();
+    world.write("work/src/run.sh", line);
+    let input = json!({"cmd": "bash src/run.sh"}).to_string();
     let mut command = world.haft(&["call", "bash", &input, "--json", "--allow", "bash"]);
     command.env("HAFT_TEST_MECHANISMS", "landlock,seccomp");
     let output = command.output().unwrap();

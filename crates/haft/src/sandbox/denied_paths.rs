@@ -82,6 +82,20 @@ impl DeniedPaths {
         Some(WithheldPath { path: self.shown_path(&denied.path), access, rule })
     }
 
+    /// Returns the rule that keeps a process from a path, if there is one.
+    pub(crate) fn withheld_at(&self, path: &Path) -> Option<WithheldPath> {
+        let (access, around) = (self.access(path), PathAccess::Full);
+        let (path, named_as, identity) = (path.to_path_buf(), None, (0, 0));
+        let denied = RuledPath { path, named_as, access, around, identity };
+        if denied.is_denied() { self.withheld_path(&denied) } else { None }
+    }
+
+    /// Returns the paths that a shown path may stand for, one beneath each root.
+    pub(crate) fn full_paths(&self, shown: &str) -> Vec<PathBuf> {
+        let of_root = |root: &PathBuf| if shown == "." { root.clone() } else { root.join(shown) };
+        self.roots.iter().map(of_root).collect()
+    }
+
     /// Returns a path as messages show it.
     pub(crate) fn shown_path(&self, path: &Path) -> String {
         let subject = subjects_of(path, &self.roots).next();

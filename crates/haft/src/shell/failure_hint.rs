@@ -11,7 +11,7 @@ use haft_contract::{
 use haft_sandbox::ResourceLimits;
 
 use crate::roots::lexical_path;
-use crate::sandbox::Sandbox;
+use crate::sandbox::{DeniedPaths, Sandbox};
 
 /// Lines at the end of an output in which error texts are looked for.
 pub(crate) const HINDRANCE_LINES_MAX: usize = 200;
@@ -117,8 +117,8 @@ pub(super) fn failed_status(ending: ProcessEnding) -> Option<i32> {
 pub(super) struct CommandContext<'a> {
     /// The paths that rules kept from the command.
     pub(super) withheld: &'a [WithheldPath],
-    /// The workspace roots.
-    pub(super) roots: &'a [PathBuf],
+    /// The rules that kept them.
+    pub(super) denied: Option<&'a DeniedPaths>,
     /// The sandbox that confined the command.
     pub(super) sandbox: &'a Sandbox,
     /// The directories that it could change.
@@ -141,10 +141,12 @@ impl CommandContext<'_> {
         let text = output.tail.as_ref().unwrap_or(&output.head);
         text.lines().rev().take(HINDRANCE_LINES_MAX).find_map(|line| {
             let says = |texts: &[&str]| texts.iter().any(|text| line.contains(text));
-            if says(MOUNT_ERRORS) || says(REFUSAL_ERRORS) || says(ABSENCE_ERRORS) {
-                let withheld = path_words(line).find_map(|place| self.hint_for_withheld(place));
-                if withheld.is_some() {
-                    return withheld;
+            let is_refused = says(MOUNT_ERRORS) || says(REFUSAL_ERRORS);
+            if is_refused || says(ABSENCE_ERRORS) {
+                let mut places = path_words(line);
+                let hint = places.find_map(|place| self.hint_for_withheld(place, is_refused));
+                if hint.is_some() {
+                    return hint;
                 }
             }
             if says(MOUNT_ERRORS) {
@@ -183,14 +185,20 @@ impl CommandContext<'_> {
         format!("{what} is bounded by {setting} = {value} of [sandbox] in haft.toml")
     }
 
-    /// Returns the rule that kept a path from the command.
-    fn hint_for_withheld(&self, place: &str) -> Option<String> {
+    /// Returns the rule that kept a path from the command. A path that was not there counts only within a directory that
+    /// the rule hides.
+    fn hint_for_withheld(&self, place: &str, is_refused: bool) -> Option<String> {
+        let denied = self.denied?;
         let path = lexical_path(&self.directory.join(place));
-        let withheld = self.withheld.iter().find(|withheld| {
-            let shown = Path::new(&withheld.path);
-            path.starts_with(shown)
-                || self.roots.iter().any(|root| path.starts_with(lexical_path(&root.join(shown))))
-        })?;
+        let listed = self.withheld.iter().find(|withheld| {
+            let covered = denied.full_paths(&withheld.path);
+            covered.iter().any(|it| path.starts_with(it) && (is_refused || path != *it))
+        });
+        let withheld = match listed {
+            Some(listed) => listed.clone(),
+            None if is_refused => denied.withheld_at(&path)?,
+            None => return None,
+        };
         let WithheldPath { path, access, rule } = withheld;
         let DecidingRule { scope, permission, pattern, action } = rule;
         let what = match access {

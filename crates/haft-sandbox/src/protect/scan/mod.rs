@@ -114,6 +114,7 @@ impl ProtectedPathScan {
         let other_names = hard_links::find_hard_links(scope, &mut before, &means.hidden)?;
         let other_mounts = other_mounts::find_other_mounts(&before.ruled)?;
         before.ruled.extend(other_mounts);
+        before.sort_ruled();
         before.limited.clear();
         let copies = protected_copies::read_contents(scope, &before, means.mode)?;
         let mounts = protective_mounts::choose_mounts(&roots, &before, other_names, means.mode);

@@ -38,6 +38,14 @@ pub(super) struct ScanResult {
     pub(super) unlocked: Vec<UnlockedDirectory>,
 }
 
+impl ScanResult {
+    /// Sorts the paths that rules name. Of two accesses at one path, the stricter one counts.
+    pub(super) fn sort_ruled(&mut self) {
+        self.ruled.sort_by(|a, b| (&a.path, a.access).cmp(&(&b.path, b.access)));
+        self.ruled.dedup_by(|a, b| a.path == b.path);
+    }
+}
+
 /// A file that exists under a protected name.
 #[derive(Debug, Clone)]
 pub(super) struct ProtectedEntry {

@@ -107,9 +107,7 @@ impl ScanResult {
         look.problem = result.err().or(look.problem.take());
         look.entries.sort_by(|a, b| a.path.cmp(&b.path));
         look.entries.dedup_by(|a, b| a.path == b.path);
-        // Of two accesses at one path, the stricter one counts.
-        look.ruled.sort_by(|a, b| (&a.path, a.access).cmp(&(&b.path, b.access)));
-        look.ruled.dedup_by(|a, b| a.path == b.path);
+        look.sort_ruled();
         look
     }
 }

@@ -33,7 +33,7 @@ fn said(
     let output = Excerpt { head: output.to_owned(), ..Excerpt::default() };
     let surroundings = CommandContext {
         withheld: &[],
-        roots: &writable,
+        denied: None,
         sandbox,
         writable: &writable,
         directory,

@@ -249,3 +249,27 @@ async fn a_call_says_to_programs_that_outlive_it_how_it_is_narrowed() {
     assert_eq!(message_of(&other, "narrowing", "x").await, key);
     assert!(!key.is_empty() && message_of(&beneath, "narrowing", "x").await != key);
 }
+
+/// The kernel holds denies on paths, not only on whole directories: those of all levels together.
+#[tokio::test]
+async fn processes_are_kept_from_what_any_level_denies() {
+    let tools = vec![sh(), background_tool(ProcessWriteAccess::Nothing)];
+    let stage = stage(tools).await;
+    let parent = rule_restrictions(&[("fs.read", "docs/secret/**", RuleAction::Deny)]);
+    let parent = stage.session.restrict(parent).unwrap();
+    let child = rule_restrictions(&[
+        ("fs.write", "src/**", RuleAction::Deny),
+        ("fs.read", "docs/secret/**", RuleAction::Allow),
+    ]);
+    let child = parent.restrict(child).unwrap();
+    check(&stage.session, "cat docs/secret/key", "docs/secret/key").await;
+    for session in [&parent, &child] {
+        check(session, "cat docs/a", "docs/a").await;
+        check(session, "cat docs/secret/key 2>/dev/null || printf no", "no").await;
+        let script = "read -r go <&3; cat docs/secret/key >&3 2>/dev/null || printf no >&3; echo >&3";
+        assert_eq!(message_of(session, "resident", script).await, "no");
+    }
+    check(&parent, "echo x > src/b && cat src/b", "x\n").await;
+    check(&child, "(echo y > src/b) 2>/dev/null || cat src/b", "x\n").await;
+    check(&child, "echo x > docs/new && cat docs/new", "x\n").await;
+}
