@@ -144,6 +144,11 @@ impl PathDenials {
         self.names.literals.contains(name) || self.names.globs.iter().any(|glob| glob.matches(name))
     }
 
+    /// Returns whether some rule is about all entries of some directory.
+    pub fn picks_all(&self) -> bool {
+        self.names.has_any
+    }
+
     /// Returns whether a rule may be about the entries of a directory, whatever their names are.
     pub fn picks_all_in(&self, directory: &PathSubject) -> bool {
         self.names.has_any && self.picking_patterns().any(|it| it.picks_all_in(directory))

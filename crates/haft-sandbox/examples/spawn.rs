@@ -59,6 +59,10 @@ impl PathRules for NoEnv {
         name == b".env"
     }
 
+    fn picks_all(&self) -> bool {
+        false
+    }
+
     fn picks_all_in(&self, _: &Path) -> bool {
         false
     }

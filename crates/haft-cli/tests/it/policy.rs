@@ -151,7 +151,7 @@ fn rules_that_never_decide_are_reported() {
     "#]],
     );
     world.check(&args(&["policy", "check", "--json"]), &expect![[r#"
-        {"rules":8,"findings":[{"rule":"manifest rule `allow bash \"ls*\"`","why":"an earlier rule of the same scope says the same"}]}
+        {"rules":8,"findings":[{"rule":"manifest rule `allow bash \"ls*\"`","why":"an earlier rule of the same scope says the same"}],"path_rules":[]}
         --- status 1
     "#]]);
 }

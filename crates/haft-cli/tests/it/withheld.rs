@@ -230,7 +230,7 @@ fn a_server_reads_no_denied_path_also_one_that_appears() {
         "[mcp.odd]\ncommand = [\"/usr/bin/python3\", {script:?}, \"well\"]\n\
          requires.fs.read = [\"{{workspace}}/**\"]\nrequires.fs.write = [\"{{workspace}}/**\"]\n"
     );
-    world.write("work/haft.toml", &format!("{RULES}{table}"));
+    world.write("work/haft.toml", &format!("tools = [\"odd_*\"]\n{RULES}{table}"));
     world.run(&["trust"]);
     let mut server = server(&world);
     let path = |name: &str| world.path("work").join(name);
@@ -292,4 +292,26 @@ fn without_namespaces_landlock_holds_the_rules() {
     assert!(said.contains("Permission denied") && !said.contains(SECRET), "{said}");
     assert_eq!(world.read("work/lock.txt"), "locked\n");
     assert_eq!(world.read("work/src/main.rs"), "fn main() {}\nx\n");
+}
+
+#[test]
+fn the_rules_that_the_kernel_holds_are_known() {
+    let rule = |permission: &str, pattern: &str| {
+        format!("[[permissions]]\npermission = {permission:?}\npattern = {pattern:?}\naction = \"deny\"\n")
+    };
+    let more = [rule("read", "drafts"), rule("fs.read", "/opt/*.key"), rule("*", "*")].concat();
+    let world = world(&more);
+    let told = world.haft(&["policy", "check", "--json"]).output().unwrap();
+    let told: Value = serde_json::from_slice(&told.stdout).unwrap();
+    let line = |it: &Value| format!("{} {}", it["held_by_kernel"], it["rule"].as_str().unwrap());
+    let lines: Vec<String> = told["path_rules"].as_array().unwrap().iter().map(line).collect();
+    let expected = [
+        "true manifest rule `deny fs.read \".env\"`",
+        "true manifest rule `deny fs.read \"**/secrets/**\"`",
+        "true manifest rule `deny fs.write \"lock.txt\"`",
+        "false manifest rule `deny read \"drafts\"`",
+        "false manifest rule `deny fs.read \"/opt/*.key\"`",
+        "false manifest rule `deny * \"*\"`",
+    ];
+    assert_eq!(lines, expected);
 }

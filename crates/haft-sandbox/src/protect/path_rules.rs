@@ -29,6 +29,8 @@ pub trait PathRules: fmt::Debug + Send + Sync {
     fn access_beneath(&self, directory: &Path) -> PathAccess;
     /// Returns whether a rule may be about entries of this name.
     fn may_concern(&self, name: &[u8]) -> bool;
+    /// Returns whether [`picks_all_in`](Self::picks_all_in) is true of any directory.
+    fn picks_all(&self) -> bool;
     /// Returns whether a rule may be about all entries of a directory.
     fn picks_all_in(&self, directory: &Path) -> bool;
     /// Returns a text that is equal for rules with the same answers of [`may_concern`](Self::may_concern).

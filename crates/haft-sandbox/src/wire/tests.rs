@@ -145,7 +145,7 @@ fn a_long_text_is_cut_between_characters() {
 #[test]
 fn unknown_replies_are_refused() {
     for frame in [
-        [12, 0, 0, 0, 0, 0, 0, 0].as_slice(),
+        [13, 0, 0, 0, 0, 0, 0, 0].as_slice(),
         &[4, 0, 0, 0, 0, 0, 0, 0],
         &[4, 0xe0, 0, 0, 0, 0, 0, 0],
         &[9, 0, 0, 0, 0, 0, 1, 0],

@@ -133,6 +133,10 @@ impl PathRules for DeniedPaths {
         self.denials.may_concern(name)
     }
 
+    fn picks_all(&self) -> bool {
+        self.denials.picks_all()
+    }
+
     fn picks_all_in(&self, directory: &Path) -> bool {
         self.any(directory, |subject| self.denials.picks_all_in(subject))
     }

@@ -31,7 +31,7 @@ action = "deny"
 
 [[permissions]]
 permission = "fs.read"
-pattern = "**/secrets/public.txt"
+pattern = "secrets/public.txt"
 action = "allow"
 
 [[permissions]]

@@ -195,7 +195,7 @@ impl<'a> ScanWalk<'a> {
             let path = self.absolute(pending.root, &pending.path);
             return Err(ScanError::Depth { path, max: self.scope.bounds.depth_max });
         }
-        let picks_all = self.scope.rules.is_some_and(|rules| {
+        let picks_all = self.scope.rules.filter(|rules| rules.picks_all()).is_some_and(|rules| {
             rules.picks_all_in(&self.absolute(pending.root, &pending.path))
         });
         let Some(listing) = self.listing(pending, picks_all)? else { return Ok(()) };

@@ -38,6 +38,10 @@ impl PathRules for Names {
         [".env", "secrets", "public", "lock"].iter().any(|it| it.as_bytes() == name)
     }
 
+    fn picks_all(&self) -> bool {
+        false
+    }
+
     fn picks_all_in(&self, _: &Path) -> bool {
         false
     }
