@@ -9,18 +9,18 @@ use crate::DecidingRule;
 pub struct WithheldPath {
     /// The path, relative to the root that it lies beneath.
     pub path: String,
-    /// What the processes could not do with it.
+    /// The access that the processes did not get.
     pub access: WithheldAccess,
     /// The rule.
     pub rule: DecidingRule,
 }
 
-/// What a process could not do with a path.
+/// An access to a path that a process did not get.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WithheldAccess {
-    /// Read it, and therefore not change it either.
+    /// Reading it, and therefore changing it too.
     Read,
-    /// Change it.
+    /// Changing it.
     Write,
 }

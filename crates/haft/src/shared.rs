@@ -173,10 +173,10 @@ pub enum RuntimeError {
     Requirement(#[from] PatternError),
 }
 
-/// What is known of the host once a call runs a command.
+/// The conditions of the host, known once a call runs a command.
 #[derive(Clone, Copy, Debug, Default)]
 struct HostConditions {
-    /// What rules can depend on.
+    /// The conditions that rules can depend on.
     rules: Conditions,
     /// Whether commands have their own mounts, which hold the rules about paths.
     holds_paths: bool,

@@ -38,7 +38,7 @@ pub(super) fn without_view(
     let covered = bounds.covers.iter().map(|cover| &cover.path);
     let hidden: Vec<PathBuf> = bounds.hidden.iter().chain(covered).cloned().collect();
     for (path, access) in readable.chain(writable) {
-        // What is granted inside of a covered path is an exception to the rule about that path.
+        // A grant inside of a covered path is an exception to the rule about that path.
         let around = |cover: &&PathBuf| *cover != path && path.starts_with(cover);
         let exempt: Vec<&PathBuf> =
             bounds.covers.iter().map(|cover| &cover.path).filter(around).collect();

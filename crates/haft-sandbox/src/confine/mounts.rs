@@ -428,7 +428,8 @@ impl MountView {
 /// Covers paths of a view that a command already has. This process must have entered the command's user and mount
 /// namespaces. A path that is not there is ignored.
 ///
-/// A file is covered by a device that the mount does not let anyone open: the view has no file of its own to mount.
+/// A file is covered by a device that the mount does not let anyone open: the view has no other file
+/// that could be mounted.
 pub(crate) fn cover_paths(covers: &[WireCover]) -> io::Result<()> {
     let top = openat(CWD, "/", HANDLE | OFlags::DIRECTORY, Mode::empty())?;
     let resolve = NO_LINKS | ResolveFlags::BENEATH;

@@ -1,6 +1,6 @@
-//! Keeps denied paths from a process that runs for long. What was covered at its start stays covered while it runs, unless
-//! another process replaces the file: the kernel then takes the cover away with the old one. The guard covers the new one,
-//! and on request what else appeared. Where nothing can be mounted, it only finds out.
+//! Keeps denied paths from a process while it runs. A cover holds until another process replaces the
+//! covered file: the kernel then takes the cover away with the old file. The guard covers the new file,
+//! and on request other paths that appeared. Where nothing can be mounted, it only finds such paths.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -44,7 +44,7 @@ struct PathGuardState {
     supervisor: Option<OwnedFd>,
     ruled: RuledPaths,
     cache: ScanCache,
-    /// What is covered. Held while more is covered, so that nothing is covered twice.
+    /// The covered paths. Locked while more are covered, so that no path is covered twice.
     covered: Mutex<Vec<RuledPath>>,
 }
 

@@ -1,4 +1,4 @@
-//! Runs many attempts in few processes: each in a directory of its own, with the same files, once under the rules and once
+//! Runs many attempts in few processes: each in a separate directory, with the same files, once under the rules and once
 //! without rules and sandbox, which shows that it is an attempt.
 
 use std::collections::BTreeMap;
@@ -50,7 +50,7 @@ pub(super) struct Attempt {
     pub(super) needs: Needs,
 }
 
-/// What an attempt needs to be one.
+/// The condition under which an attempt can succeed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Needs {
     Nothing,
@@ -77,7 +77,7 @@ impl Attempt {
     }
 }
 
-/// What runs the attempts.
+/// The program that runs the attempts.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Runner {
     Shell,

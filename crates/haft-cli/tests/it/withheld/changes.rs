@@ -1,4 +1,4 @@
-//! The ways to change what a rule says must not be changed, as data. Each runs in a directory of its own, where `lock.txt`
+//! The ways to change what a rule says must not be changed, as data. Each runs in a separate directory, where `lock.txt`
 //! must be afterwards what it was before.
 
 use super::batch::{Attempt, Needs, attempt as a};

@@ -1,4 +1,4 @@
-//! The ways to read what a rule denies, as data. Each runs in a directory of its own and prints the secret if it gets it.
+//! The ways to read what a rule denies, as data. Each runs in a separate directory and prints the secret if it gets it.
 //! `$D` is that directory, `$T` an empty one elsewhere, `$O` another root, `$R` the first root.
 
 use super::batch::{Attempt, Needs, attempt as a};
