@@ -61,8 +61,8 @@ pub struct EnvelopeMetadata {
     /// How many such paths there were beyond those listed.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub withheld_unlisted: u64,
-    /// The paths that rules deny and that appeared while the call's processes ran, so that they may have read them. Later
-    /// calls do not see these paths.
+    /// The paths that rules deny and that appeared while the call's processes ran, which may have made or read them. The
+    /// rules hold around the processes of later calls.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub appeared: Vec<String>,
     /// The text that the tool printed beside its answer. Models do not see it.

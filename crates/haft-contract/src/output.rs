@@ -36,7 +36,7 @@ pub struct ConfinementReport {
     pub withheld: Vec<WithheldPath>,
     /// How many such paths there were beyond these.
     pub withheld_unlisted: u64,
-    /// The paths that rules deny and that appeared while they ran, so that they may have read them.
+    /// The paths that rules deny and that appeared while they ran. They may have made or read them.
     pub appeared: Vec<String>,
 }
 

@@ -307,10 +307,10 @@ impl Fs for GrantedFs {
     fn resolve(&self, path: &str) -> Result<(FilePath, Option<FsEntryKind>), ToolError> {
         let (place, kind) = self.paths.resolve(path)?;
         let may_write = self.may_write(&place);
-        if let Some(denied) = &self.denied {
-            // A link of a denied name is that name.
+        if self.denied.is_some() {
+            // A file behind a link with a denied name is denied, whatever its other name is.
             let spellings = self.paths.spellings(path);
-            let is_denied = spellings.iter().any(|spelling| denied.denies_read(spelling));
+            let is_denied = spellings.iter().any(|spelling| self.grant.denies_read(spelling));
             self.check_access(!is_denied, "reaching", &place)?;
         }
         self.check_access(self.may_read(&place) || may_write, "reaching", &place)?;

@@ -315,3 +315,17 @@ fn the_rules_that_the_kernel_holds_are_known() {
     ];
     assert_eq!(lines, expected);
 }
+
+#[test]
+fn file_tools_refuse_every_name_of_a_denied_path() {
+    let world = world("");
+    for path in [".env", "hard", "soft", "chain", "secrets/key", "softdir/key", "hardkey"] {
+        let envelope = call(&world, "read", &json!({"path": path}));
+        assert_eq!(envelope["type"], "error", "{path}: {envelope}");
+    }
+    let envelope = call(&world, "grep", &json!({"pattern": "TOKEN|see"}));
+    let said = envelope["data"].to_string();
+    assert!(said.contains("public.txt") && !said.contains("TOKEN="), "{envelope}");
+    let envelope = call(&world, "read", &json!({"path": "secrets/public.txt"}));
+    assert_eq!(envelope["type"], "output", "{envelope}");
+}

@@ -41,11 +41,6 @@ impl DeniedPaths {
         self.denials.fingerprint()
     }
 
-    /// Returns whether a process must not read the path.
-    pub(crate) fn denies_read(&self, path: &PathSubject) -> bool {
-        self.denials.denies_read(path)
-    }
-
     /// Returns the places outside the roots that a process must not read.
     pub(crate) fn outside(&self) -> Vec<PathBuf> {
         self.denials.outside(&self.roots)
