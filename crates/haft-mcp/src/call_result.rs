@@ -56,6 +56,7 @@ fn meta(metadata: &EnvelopeMetadata) -> MetaObject {
             meta.insert(format!("haft/{key}"), value);
         }
     };
+    say("appeared", (!metadata.appeared.is_empty()).then(|| json!(metadata.appeared)));
     say("call", metadata.call_id.as_deref().map(Value::from));
     let connections = &metadata.connections;
     say("connections", (!connections.is_empty()).then(|| json!(connections)));
@@ -74,6 +75,9 @@ fn meta(metadata: &EnvelopeMetadata) -> MetaObject {
     say("undone", (!metadata.undone.is_empty()).then(|| json!(metadata.undone)));
     say("unsafeNoSandbox", metadata.unsafe_no_sandbox.then_some(Value::Bool(true)));
     say("truncated", metadata.truncated.then_some(Value::Bool(true)));
+    say("withheld", (!metadata.withheld.is_empty()).then(|| json!(metadata.withheld)));
+    let unlisted = metadata.withheld_unlisted;
+    say("withheldUnlisted", (unlisted > 0).then(|| unlisted.into()));
     meta
 }
 

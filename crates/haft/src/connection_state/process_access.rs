@@ -1,5 +1,5 @@
 //! The directories that processes of a connection's calls can reach: all roots, without those that restrictions keep
-//! back. The kernel confines a process to whole directories. Rules about single files apply to the words of a command.
+//! back. Rules about single paths within them are held by `sandbox/denied_paths`.
 
 use std::path::{Path, PathBuf};
 
