@@ -30,6 +30,8 @@ pub(crate) enum LandlockAccess {
     Read,
     /// All access.
     Write,
+    /// Listing directories.
+    List,
     /// Reading, and writing to existing files, without creating or removing any: for `/dev`.
     Device,
 }
@@ -107,6 +109,7 @@ impl LandlockAccess {
     /// directories.
     fn rights(self, kind: FileType) -> BitFlags<AccessFs> {
         let rights = match self {
+            LandlockAccess::List => AccessFs::ReadDir.into(),
             LandlockAccess::Read => AccessFs::from_read(NEWEST),
             LandlockAccess::Write => AccessFs::from_all(NEWEST),
             LandlockAccess::Device => {

@@ -44,7 +44,7 @@ pub(super) fn without_view(
             bounds.covers.iter().map(|cover| &cover.path).filter(around).collect();
         let kept: Vec<PathBuf> =
             hidden.iter().filter(|hidden| !exempt.contains(hidden)).cloned().collect();
-        grant(path, access, &kept, &mut rules).map_err(|error| {
+        grant(path, access, (&kept, &bounds.hidden), &mut rules).map_err(|error| {
             let at = format!("granting the siblings of hidden paths in {}", path.display());
             StartFailure::new(StartStage::Confine, at, error)
         })?;
@@ -55,30 +55,34 @@ pub(super) fn without_view(
         let kept: Vec<PathBuf> = bounds.hidden.iter().cloned().chain(unreadable).collect();
         let is_granted = |path: &PathBuf| cover.path.starts_with(path);
         if bounds.writable.iter().chain(&bounds.readable).any(is_granted) {
-            grant(&cover.path, LandlockAccess::Read, &kept, &mut rules)
+            grant(&cover.path, LandlockAccess::Read, (&kept, &bounds.hidden), &mut rules)
                 .map_err(StartStage::Confine.at("granting paths that cannot be changed"))?;
         }
     }
     Ok(rules)
 }
 
-/// Grants a path. If it contains a hidden path, grants every other entry in it instead.
+/// Grants a path. If it contains a kept path, grants every other entry in it instead.
 ///
-/// The directories in between get no rule: they can be traversed but not listed.
+/// The directories in between can be traversed. They can also be listed, unless a hidden path is in
+/// them: listing a directory includes listing those below it.
 fn grant(
     path: &Path,
     access: LandlockAccess,
-    hidden: &[PathBuf],
+    (kept, hidden): (&[PathBuf], &[PathBuf]),
     rules: &mut Vec<LandlockRule>,
 ) -> io::Result<()> {
     let mut pending = vec![path.to_path_buf()];
     while let Some(path) = pending.pop() {
-        if hidden.iter().any(|hidden| path.starts_with(hidden)) {
+        if kept.iter().any(|kept| path.starts_with(kept)) {
+            continue;
+        }
+        if !kept.iter().any(|kept| kept.starts_with(&path)) {
+            rules.push(rule(&path, access));
             continue;
         }
         if !hidden.iter().any(|hidden| hidden.starts_with(&path)) {
-            rules.push(rule(&path, access));
-            continue;
+            rules.push(rule(&path, LandlockAccess::List));
         }
         let entries = match fs::read_dir(&path) {
             Ok(entries) => entries,

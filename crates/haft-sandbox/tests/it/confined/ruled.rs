@@ -108,7 +108,7 @@ async fn without_mounts_landlock_grants_everything_else() {
     let mechanisms = Mechanisms { namespaces: false, ..Mechanisms::ALL };
     let confinement = Confinement { mechanisms, ..confinement };
     let script = "cat sub/.env sub/secrets/key sub/secrets/public sub/lock sub/open 2>&1; \
-                  (echo x >> sub/lock) 2>&1; echo x >> sub/open";
+                  (echo x >> sub/lock) 2>&1; echo x >> sub/open; ls sub";
     let (output, _) = fixture.run_confined(&confinement, script).await;
     let expected = "\
 cat: sub/.env: Permission denied
@@ -117,6 +117,9 @@ secrets/public
 lock
 open
 bash: line 1: sub/lock: Permission denied
+lock
+open
+secrets
 ";
     assert_eq!(output, expected);
     assert_eq!(fs::read_to_string(fixture.path("sub/open")).unwrap(), "open\nx\n");
