@@ -161,8 +161,9 @@ fn what_a_command_makes_itself_is_denied_afterwards() {
 fn a_file_that_replaces_a_denied_one_is_covered_while_a_command_runs() {
     let world = world("");
     let mut server = server(&world);
-    let line = "touch ready; until [ -e replaced ]; do sleep 0.05; done; sleep 0.5; \
-                for i in 1 2 3 4; do python3 -c \"print(open('.env').read())\"; cat secrets/key; done; exit 0";
+    let line = "touch ready; until [ -e replaced ]; do sleep 0.05; done; \
+                while cat .env > /dev/null 2>&1 || cat secrets/key > /dev/null 2>&1; do sleep 0.05; done; \
+                python3 -c \"print(open('.env').read())\"; cat secrets/key; exit 0";
     world.write("work/run.sh", line);
     let arguments = json!({"cmd": "bash run.sh"});
     let id = server.begin("tools/call", json!({"name": "bash", "arguments": arguments}));

@@ -4,7 +4,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
-use std::time::Duration;
 
 use haft_sandbox::{
     Confinement, Mechanisms, PathAccess, PathRules, ProcessExit, RuledPath, RuledPaths,
@@ -169,7 +168,8 @@ async fn a_second_mount_of_a_directory_is_covered_as_well() {
 #[tokio::test]
 async fn what_appears_is_covered_on_request_and_what_is_replaced_by_itself() {
     let (fixture, confinement) = place();
-    let script = "until [ -e go ]; do sleep 0.02; done; cat late/.env sub/.env 2>&1; \
+    let script = "until [ -e go ]; do sleep 0.02; done; \
+                  while cat sub/.env > /dev/null 2>&1; do sleep 0.02; done; cat late/.env sub/.env 2>&1; \
                   cat late/secrets/key 2>&1; cat late/lock; (echo x >> late/lock) 2>&1";
     let process = fixture.start_confined(&confinement, script).await;
     let guard = process.guard.as_ref().unwrap();
@@ -180,7 +180,6 @@ async fn what_appears_is_covered_on_request_and_what_is_replaced_by_itself() {
     guard.cover_new().await.unwrap();
     fs::write(fixture.path("sub/new"), "new\n").unwrap();
     fs::rename(fixture.path("sub/new"), fixture.path("sub/.env")).unwrap();
-    tokio::time::sleep(Duration::from_millis(500)).await;
     fs::write(fixture.path("go"), "").unwrap();
     let (output, _) = fixture.read_all(process).await;
     let expected = "\
