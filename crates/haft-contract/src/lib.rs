@@ -95,8 +95,8 @@ pub use invisible::{clean, cut, end_of, is_invisible};
 pub use output::{
     ConfinementReport, Excerpt, FailedAt, IntoOutput, OutputBody, ToolError, ToolOutput,
 };
-pub use withheld::{WithheldAccess, WithheldPath};
 pub use refusal::{AllowingRule, DecidingRule, Refusal, RefusalGrounds, RefusalSource, Remedy};
+pub use withheld::{WithheldAccess, WithheldPath};
 
 pub use address::{AttemptAddress, CallAddress, CallAddressError, RunId};
 pub use id::{IdError, LOCKED_IDS, ToolId};

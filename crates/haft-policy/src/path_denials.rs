@@ -211,8 +211,7 @@ impl DenialSide {
         capability: &'static str,
         (layers, approved): (impl Iterator<Item = &'a GrantRules>, &[PathSubject]),
     ) -> Self {
-        let picks =
-            |rule: &CompiledRule| picks_paths(rule) && rule.scope != RuleScope::Preset;
+        let picks = |rule: &CompiledRule| picks_paths(rule) && rule.scope != RuleScope::Preset;
         let layers = layers.map(|all| {
             let rules = all.rules.iter().filter(|(_, rule)| picks(rule)).cloned().collect();
             DenialLayer { all: all.clone(), picking: GrantRules { rules } }
@@ -319,15 +318,15 @@ impl HeldRule {
         if !is_about_files {
             return match rule.rule.domain() {
                 PatternDomain::Path => held(Some(NotHeldReason::OneTool)),
-                PatternDomain::Any
-                | PatternDomain::Command
-                | PatternDomain::Host => None,
+                PatternDomain::Any | PatternDomain::Command | PatternDomain::Host => None,
             };
         }
         if !picks {
             return match rule.permission {
                 Permission::Everything => held(Some(NotHeldReason::EveryCall)),
-                Permission::Partial(_) | Permission::Exact(_) | Permission::McpTool(_) => held(None),
+                Permission::Partial(_) | Permission::Exact(_) | Permission::McpTool(_) => {
+                    held(None)
+                }
             };
         }
         let is_within = |pattern: &PathPattern| {

@@ -99,11 +99,12 @@ pub use directory_watch::{DirectoryWatch, NameChange, WatchedChanges, WatchedEve
 pub use exit::{ExceededLimit, ProcessExit};
 pub use kernel::{Availability, KernelMechanism, KernelSupport, MechanismSupport};
 pub use process::{
-    Enforcement, EnforcementLevel, Launcher, MissingLayer, PathGuard, ProcessControl, ProcessOutput,
-    RecoveryReport, SandboxCommand, SandboxLayer, SandboxProcess, SpawnError, WaitError,
+    Enforcement, EnforcementLevel, Launcher, MissingLayer, PathGuard, ProcessControl,
+    ProcessOutput, RecoveryReport, SandboxCommand, SandboxLayer, SandboxProcess, SpawnError,
+    WaitError,
 };
 pub use protect::{
-    LinkedWorktree, PathAccess, PathRules, ProtectedPathError, ProtectedPathScan, ProtectedPaths, ProtectionMode,
-    ProtectiveMount, ProtectiveMountKind, RevertResult, RevertedChange, RuledPath, RuledPaths,
-    ScanCache, ScanError, ScanOptions, worktree_directories,
+    LinkedWorktree, PathAccess, PathRules, ProtectedPathError, ProtectedPathScan, ProtectedPaths,
+    ProtectionMode, ProtectiveMount, ProtectiveMountKind, RevertResult, RevertedChange, RuledPath,
+    RuledPaths, ScanCache, ScanError, ScanOptions, worktree_directories,
 };

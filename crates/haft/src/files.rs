@@ -257,7 +257,8 @@ impl GrantedFs {
         let opened = opened.map_err(|err| path_error(path.display(), &err))?;
         self.sandbox().check_links(&opened)?;
         if opened.has_other_names && self.is_denied_elsewhere(path)? {
-            let message = format!("{:?} is another name of a file that a rule denies", path.display());
+            let message =
+                format!("{:?} is another name of a file that a rule denies", path.display());
             return Err(ToolError::new(ErrorCode::CapabilityDenied, message));
         }
         let OpenedRootFile { file, stamp, .. } = opened;

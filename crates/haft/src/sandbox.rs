@@ -12,9 +12,7 @@ use std::path::{Path, PathBuf};
 
 use haft_contract::{ErrorCode, RefusalSource, Remedy, ToolError};
 use haft_policy::PathSubject;
-use haft_sandbox::{
-    Confinement, Mechanisms, Network, ProtectedPaths, ResourceLimits, RuledPaths,
-};
+use haft_sandbox::{Confinement, Mechanisms, Network, ProtectedPaths, ResourceLimits, RuledPaths};
 
 pub(crate) use denied_paths::DeniedPaths;
 pub use readable::ReadablePaths;

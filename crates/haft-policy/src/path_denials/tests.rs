@@ -106,12 +106,10 @@ fn what_is_allowed_to_a_tool_as_a_whole_lifts_no_deny_on_a_path() {
 
 #[test]
 fn a_rule_about_every_path_counts_if_it_names_files() {
-    check(&["manifest deny fs.write *", "manifest allow fs.write out/**"], &[
-        ("", "w"),
-        ("src", "w"),
-        ("out", ""),
-        ("out/a", ""),
-    ]);
+    check(
+        &["manifest deny fs.write *", "manifest allow fs.write out/**"],
+        &[("", "w"), ("src", "w"), ("out", ""), ("out/a", "")],
+    );
     check(&["manifest deny * *", "manifest allow bash ls*"], &[("", ""), ("src", "")]);
     check(&["manifest ask fs.read *", "manifest ask * *"], &[("", ""), ("src", "")]);
     // The order of rules puts the rule for the tool first.

@@ -129,8 +129,7 @@ impl PathGuardState {
             let mut here = covered.iter().filter(|it| it.path == now.path).peekable();
             let counts = extent == CoverExtent::All || here.peek().is_some();
             // A stricter cover is not taken away, and lies upon a looser one.
-            let is_covered =
-                here.any(|it| it.identity == now.identity && it.access <= now.access);
+            let is_covered = here.any(|it| it.identity == now.identity && it.access <= now.access);
             now.is_denied() && counts && !is_covered
         };
         let missing: Vec<RuledPath> = scan.ruled_paths().into_iter().filter(is_missing).collect();

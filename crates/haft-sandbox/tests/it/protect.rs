@@ -106,7 +106,8 @@ impl Workspace {
 
     fn scan_roots(&self, roots: &[PathBuf], mode: ProtectionMode) -> ProtectedPathScan {
         let quarantine = Some(self.top.join("quarantine"));
-        let means = ScanOptions { mode, hidden: Vec::new(), quarantine, ruled: RuledPaths::default() };
+        let means =
+            ScanOptions { mode, hidden: Vec::new(), quarantine, ruled: RuledPaths::default() };
         ProtectedPathScan::scan_directories(&self.cache, roots, &ProtectedPaths::builtin(), means)
             .unwrap()
     }
@@ -173,8 +174,12 @@ fn what_is_new_is_undone_wherever_it_is() {
 #[test]
 fn without_a_quarantine_what_is_new_is_removed() {
     let workspace = Workspace::new();
-    let means =
-        ScanOptions { mode: ProtectionMode::ReadOnlyMounts, hidden: Vec::new(), quarantine: None, ruled: RuledPaths::default() };
+    let means = ScanOptions {
+        mode: ProtectionMode::ReadOnlyMounts,
+        hidden: Vec::new(),
+        quarantine: None,
+        ruled: RuledPaths::default(),
+    };
     let roots = std::slice::from_ref(&workspace.root);
     let scan = ProtectedPathScan::scan_directories(
         &workspace.cache,
@@ -413,7 +418,12 @@ fn copies_are_kept_up_to_their_bound() {
     file.set_len(bytes_max).unwrap();
     workspace.scan(ProtectionMode::Copies);
     workspace.write(".vscode/one", "x");
-    let means = ScanOptions { mode: ProtectionMode::Copies, hidden: Vec::new(), quarantine: None, ruled: RuledPaths::default() };
+    let means = ScanOptions {
+        mode: ProtectionMode::Copies,
+        hidden: Vec::new(),
+        quarantine: None,
+        ruled: RuledPaths::default(),
+    };
     let roots = std::slice::from_ref(&workspace.root);
     let error = ProtectedPathScan::scan_directories(
         &workspace.cache,

@@ -66,7 +66,8 @@ impl DeniedPaths {
             PathAccess::ReadOnly | PathAccess::Full => WithheldAccess::Write,
         };
         let named = denied.named_as.as_ref().unwrap_or(&denied.path);
-        let rule = self.rule_at(named, access).or_else(|| self.rule_at(&named.join(UNNAMED), access));
+        let rule =
+            self.rule_at(named, access).or_else(|| self.rule_at(&named.join(UNNAMED), access));
         let ScopedRule { scope, rule } = rule?;
         let rule = DecidingRule {
             scope: scope.to_string(),

@@ -212,7 +212,8 @@ pub(super) fn check_reads(runner: Runner, attempts: &[Attempt]) {
     let is_seen = |text: &String| text.contains(SECRET);
     let held = run(&world(runner, attempts, RULES), runner, &[]);
     let held = printed(&held);
-    let open = run(&world(runner, attempts, ""), runner, &["--unsafe-no-sandbox", "--allow", "bash"]);
+    let open =
+        run(&world(runner, attempts, ""), runner, &["--unsafe-no-sandbox", "--allow", "bash"]);
     let open = printed(&open);
     let mut problems = Vec::new();
     for (index, attempt) in attempts.iter().enumerate() {
@@ -226,7 +227,13 @@ pub(super) fn check_reads(runner: Runner, attempts: &[Attempt]) {
             problems.push(format!("is no attempt: {}: {said:?}", attempt.script));
         }
     }
-    assert!(problems.is_empty(), "{} of {}:\n{}", problems.len(), attempts.len(), problems.join("\n"));
+    assert!(
+        problems.is_empty(),
+        "{} of {}:\n{}",
+        problems.len(),
+        attempts.len(),
+        problems.join("\n")
+    );
 }
 
 /// Makes all attempts to change `lock.txt` under the rules, where none may succeed, and without, where all must.
@@ -252,5 +259,11 @@ pub(super) fn check_changes(attempts: &[Attempt]) {
             problems.push(format!("is no attempt: {}", attempt.script));
         }
     }
-    assert!(problems.is_empty(), "{} of {}:\n{}", problems.len(), attempts.len(), problems.join("\n"));
+    assert!(
+        problems.is_empty(),
+        "{} of {}:\n{}",
+        problems.len(),
+        attempts.len(),
+        problems.join("\n")
+    );
 }

@@ -41,20 +41,35 @@ pub(super) const SHELL: &[Attempt] = &[
     a("echo x > y; tar cf y.tar --transform s/y/lock.txt/ y; tar xf y.tar"),
     a("mv \"$D\" \"$D.moved\"; mkdir \"$D\"; echo x > \"$D/lock.txt\""),
     a("printf -- '--- lock.txt\\n+++ lock.txt\\n@@ -1 +1 @@\\n-locked\\n+x\\n' | git apply -p0"),
-    a("git init -q .; git add -A; git -c user.name=a -c user.email=a@b commit -qm 1; echo x > y; git rm -qf lock.txt; true"),
+    a(
+        "git init -q .; git add -A; git -c user.name=a -c user.email=a@b commit -qm 1; echo x > y; git rm -qf lock.txt; true",
+    ),
     a("find . -name lock.txt -delete"),
     a("find . -name lock.txt -exec sh -c 'echo x > \"$1\"' sh {} \\;"),
     a("chmod 777 lock.txt; echo x > lock.txt"),
     a("python3 -c \"open('lock.txt', 'w').write('x')\""),
     a("python3 -c \"import os; open('y', 'w').write('x'); os.replace('y', 'lock.txt')\""),
     a("python3 -c \"import os; os.truncate('lock.txt', 0)\""),
-    a("python3 -c \"import os; f = os.open('lock.txt', os.O_PATH); open(f'/proc/self/fd/{f}', 'w').write('x')\""),
-    a("python3 -c \"import mmap, os; f = os.open('lock.txt', os.O_RDWR); mmap.mmap(f, 1)[0:1] = b'x'\""),
+    a(
+        "python3 -c \"import os; f = os.open('lock.txt', os.O_PATH); open(f'/proc/self/fd/{f}', 'w').write('x')\"",
+    ),
+    a(
+        "python3 -c \"import mmap, os; f = os.open('lock.txt', os.O_RDWR); mmap.mmap(f, 1)[0:1] = b'x'\"",
+    ),
     a("(sleep 0.05; echo x > lock.txt) & wait"),
     Attempt { needs: Needs::Program("perl"), ..a("perl -pi -e s/locked/x/ lock.txt") },
-    Attempt { needs: Needs::Program("perl"), ..a("perl -e 'open F, \">\", \"lock.txt\"; print F \"x\"'") },
-    Attempt { needs: Needs::Program("ed"), ..a("printf 's/locked/x/\\nw\\nq\\n' | ed -s lock.txt") },
-    Attempt { needs: Needs::Program("vi"), ..a("vi -es -u NONE -c 's/locked/x/' -c 'wq!' lock.txt") },
+    Attempt {
+        needs: Needs::Program("perl"),
+        ..a("perl -e 'open F, \">\", \"lock.txt\"; print F \"x\"'")
+    },
+    Attempt {
+        needs: Needs::Program("ed"),
+        ..a("printf 's/locked/x/\\nw\\nq\\n' | ed -s lock.txt")
+    },
+    Attempt {
+        needs: Needs::Program("vi"),
+        ..a("vi -es -u NONE -c 's/locked/x/' -c 'wq!' lock.txt")
+    },
     Attempt {
         needs: Needs::Program("node"),
         ..a("node -e \"require('fs').writeFileSync('lock.txt', 'x')\"")

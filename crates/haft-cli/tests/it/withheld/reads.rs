@@ -145,7 +145,9 @@ pub(super) const SHELL: &[Attempt] = &[
     a("tar cf - hard | tar xOf -"),
     Attempt {
         needs: Needs::Program("zip"),
-        ..a("zip -qr x.zip . ; python3 -c \"import zipfile; print(zipfile.ZipFile('x.zip').read('.env'))\"")
+        ..a(
+            "zip -qr x.zip . ; python3 -c \"import zipfile; print(zipfile.ZipFile('x.zip').read('.env'))\"",
+        )
     },
     a("git init -q .; git add -f .env; git show :.env"),
     a("git init -q .; git hash-object -w .env | xargs git cat-file -p"),
@@ -154,7 +156,9 @@ pub(super) const SHELL: &[Attempt] = &[
     a("git diff --no-index . \"$T\""),
     a("git grep --no-index TOKEN"),
     a("git -c alias.x='!cat .env' x"),
-    a("git init -q .; git stash list; git hash-object --stdin-paths -w <<< .env | xargs git cat-file -p"),
+    a(
+        "git init -q .; git stash list; git hash-object --stdin-paths -w <<< .env | xargs git cat-file -p",
+    ),
     // Editors.
     Attempt { needs: Needs::Program("vi"), ..a("vi -es -u NONE -c '%p' -c 'q!' .env") },
     Attempt { needs: Needs::Program("vi"), ..a("vi -es -u NONE -c 'r .env' -c '%p' -c 'q!' none") },
@@ -189,7 +193,9 @@ pub(super) const SHELL: &[Attempt] = &[
     },
     Attempt {
         needs: Needs::Offer,
-        ..a("unshare -Urm sh -c 'mkdir m; mount -t overlay o -o lowerdir=\"$D\":/etc m; cat m/.env'")
+        ..a(
+            "unshare -Urm sh -c 'mkdir m; mount -t overlay o -o lowerdir=\"$D\":/etc m; cat m/.env'",
+        )
     },
     Attempt { needs: Needs::Offer, ..a("chroot / cat \"$D/.env\"") },
     Attempt { needs: Needs::Offer, ..a("nsenter -t 1 -m cat \"$D/.env\"") },
@@ -198,20 +204,28 @@ pub(super) const SHELL: &[Attempt] = &[
     a("python3 - <<< \"print(open('.env').read())\""),
     a("printf 'print(open(\".env\").read())' > x.py; python3 x.py"),
     Attempt { needs: Needs::Program("perl"), ..a("perl -pe '' .env") },
-    Attempt { needs: Needs::Program("perl"), ..a("perl -e 'do \"./.env\"; open F, \".env\"; print <F>'") },
+    Attempt {
+        needs: Needs::Program("perl"),
+        ..a("perl -e 'do \"./.env\"; open F, \".env\"; print <F>'")
+    },
     Attempt {
         needs: Needs::Program("perl"),
         ..a("perl -MFile::Copy -e 'copy(\".env\", \"x\"); open F, \"x\"; print <F>'")
     },
     Attempt {
         needs: Needs::Program("perl"),
-        ..a("perl -e 'rename \".env\", \"x\"; link \"hard\", \"y\"; @ARGV = (\"x\", \"y\"); print <>'")
+        ..a(
+            "perl -e 'rename \".env\", \"x\"; link \"hard\", \"y\"; @ARGV = (\"x\", \"y\"); print <>'",
+        )
     },
     Attempt {
         needs: Needs::Program("perl"),
         ..a("perl -e 'opendir D, \".\"; @ARGV = grep { -f } readdir D; print <>'")
     },
-    Attempt { needs: Needs::Program("perl"), ..a("perl -e 'sysopen F, \"secrets/key\", 0; sysread F, $x, 99; print $x'") },
+    Attempt {
+        needs: Needs::Program("perl"),
+        ..a("perl -e 'sysopen F, \"secrets/key\", 0; sysread F, $x, 99; print $x'")
+    },
     Attempt {
         needs: Needs::Program("gcc"),
         ..a("printf '#include \".env\"\\n' > x.c; gcc -E -P x.c")
@@ -230,10 +244,14 @@ pub(super) const PYTHON: &[Attempt] = &[
     a("f = os.open('.env', os.O_RDONLY); print(mmap.mmap(f, 0, prot=mmap.PROT_READ)[:])"),
     a("r, w = os.pipe(); f = os.open('.env', 0); os.sendfile(w, f, 0, 99); print(os.read(r, 99))"),
     a("r, w = os.pipe(); f = os.open('.env', 0); os.splice(f, w, 99); print(os.read(r, 99))"),
-    a("f = os.open('.env', 0); g = os.open('x', os.O_RDWR | os.O_CREAT); os.copy_file_range(f, g, 99); print(os.pread(g, 99, 0))"),
+    a(
+        "f = os.open('.env', 0); g = os.open('x', os.O_RDWR | os.O_CREAT); os.copy_file_range(f, g, 99); print(os.pread(g, 99, 0))",
+    ),
     a("shutil.copyfile('.env', 'x'); print(open('x').read())"),
     a("shutil.copytree('.', T + '/x'); print(open(T + '/x/.env').read())"),
-    a("shutil.copytree('secrets', T + '/y', ignore_dangling_symlinks=True); print(open(T + '/y/key').read())"),
+    a(
+        "shutil.copytree('secrets', T + '/y', ignore_dangling_symlinks=True); print(open(T + '/y/key').read())",
+    ),
     a("os.link('.env', 'x'); print(open('x').read())"),
     a("os.link('hardkey', 'x'); print(open('x').read())"),
     a("os.symlink('.env', 'x'); print(open('x').read())"),
@@ -241,7 +259,9 @@ pub(super) const PYTHON: &[Attempt] = &[
     a("os.rename('.env', 'x'); print(open('x').read())"),
     a("os.rename('secrets', 'x'); print(open('x/key').read())"),
     a("os.replace('hard', 'x'); print(open('x').read())"),
-    a("t = tarfile.open('x.tar', 'w'); t.add('.env'); t.close(); print(tarfile.open('x.tar').extractfile('.env').read())"),
+    a(
+        "t = tarfile.open('x.tar', 'w'); t.add('.env'); t.close(); print(tarfile.open('x.tar').extractfile('.env').read())",
+    ),
     a("z = zipfile.ZipFile('x.zip', 'w'); z.write('.env'); print(z.read('.env'))"),
     a("print([open(f).read() for f in glob.glob('.*') if os.path.isfile(f)])"),
     a("print([open(os.path.join(d, f)).read() for d, _, fs in os.walk('.') for f in fs])"),
@@ -257,12 +277,20 @@ pub(super) const PYTHON: &[Attempt] = &[
     a("print(open('/proc/self/cwd/.env').read())"),
     a("print(open('/proc/self/root' + D + '/.env').read())"),
     a("print(open('/proc/thread-self/cwd/.env').read())"),
-    a("c = ctypes.CDLL(None); b = ctypes.create_string_buffer(99); c.read(c.open(b'.env', 0), b, 99); print(b.value)"),
-    a("c = ctypes.CDLL(None); b = ctypes.create_string_buffer(99); c.read(c.syscall(257, -100, b'.env', 0, 0), b, 99); print(b.value)"),
-    a("c = ctypes.CDLL(None); h = (ctypes.c_uint64 * 3)(0, 0, 0); b = ctypes.create_string_buffer(99); c.read(c.syscall(437, -100, b'.env', h, 24), b, 99); print(b.value)"),
+    a(
+        "c = ctypes.CDLL(None); b = ctypes.create_string_buffer(99); c.read(c.open(b'.env', 0), b, 99); print(b.value)",
+    ),
+    a(
+        "c = ctypes.CDLL(None); b = ctypes.create_string_buffer(99); c.read(c.syscall(257, -100, b'.env', 0, 0), b, 99); print(b.value)",
+    ),
+    a(
+        "c = ctypes.CDLL(None); h = (ctypes.c_uint64 * 3)(0, 0, 0); b = ctypes.create_string_buffer(99); c.read(c.syscall(437, -100, b'.env', h, 24), b, 99); print(b.value)",
+    ),
     a("print(subprocess.run(['cat', '.env'], capture_output=True).stdout)"),
     a("print(subprocess.run('cat .env', shell=True, capture_output=True).stdout)"),
-    a("r, w = os.pipe(); p = os.fork() or (os.write(w, open('.env', 'rb').read()), os._exit(0)); os.close(w); print(os.read(r, 99))"),
+    a(
+        "r, w = os.pipe(); p = os.fork() or (os.write(w, open('.env', 'rb').read()), os._exit(0)); os.close(w); print(os.read(r, 99))",
+    ),
     a("t = threading.Thread(target=lambda: print(open('.env').read())); t.start(); t.join()"),
     a("print(urllib.request.urlopen('file://' + D + '/.env').read())"),
     a("print(codecs.open('.env').read())"),
@@ -271,14 +299,20 @@ pub(super) const PYTHON: &[Attempt] = &[
     a("os.chmod('.env', 0o777); print(open('.env').read())"),
     a("print(open(O + '/.env').read())"),
     a("print(open('hard').read(), open('soft').read())"),
-    a("print(sqlite3.connect('file:.env?mode=ro&immutable=1', uri=True)); print(open('secrets/deep/er/key2').read())"),
+    a(
+        "print(sqlite3.connect('file:.env?mode=ro&immutable=1', uri=True)); print(open('secrets/deep/er/key2').read())",
+    ),
     Attempt {
         needs: Needs::Offer,
-        ..a("c = ctypes.CDLL(None, use_errno=True); c.unshare(0x10020000); c.umount2(b'.env', 2); print(open('.env').read())")
+        ..a(
+            "c = ctypes.CDLL(None, use_errno=True); c.unshare(0x10020000); c.umount2(b'.env', 2); print(open('.env').read())",
+        )
     },
     Attempt {
         needs: Needs::Offer,
-        ..a("c = ctypes.CDLL(None); f = c.syscall(428, -100, D.encode(), 0x8001); print(os.read(os.open('.env', 0, dir_fd=f), 99))")
+        ..a(
+            "c = ctypes.CDLL(None); f = c.syscall(428, -100, D.encode(), 0x8001); print(os.read(os.open('.env', 0, dir_fd=f), 99))",
+        )
     },
 ];
 
@@ -287,14 +321,20 @@ pub(super) const NODE: &[Attempt] = &[
     a("console.log(fs.readFileSync('.env', 'utf8'))"),
     a("console.log(fs.readFileSync(Buffer.from('.env'), 'utf8'))"),
     a("console.log(fs.readFileSync(new URL('file://' + D + '/.env'), 'utf8'))"),
-    a("const b = Buffer.alloc(99); fs.readSync(fs.openSync('.env', 'r'), b); console.log(b.toString())"),
+    a(
+        "const b = Buffer.alloc(99); fs.readSync(fs.openSync('.env', 'r'), b); console.log(b.toString())",
+    ),
     a("fs.copyFileSync('.env', 'x'); console.log(fs.readFileSync('x', 'utf8'))"),
     a("fs.linkSync('.env', 'x'); console.log(fs.readFileSync('x', 'utf8'))"),
     a("fs.symlinkSync('.env', 'x'); console.log(fs.readFileSync('x', 'utf8'))"),
     a("fs.renameSync('.env', 'x'); console.log(fs.readFileSync('x', 'utf8'))"),
     a("fs.renameSync('secrets', 'x'); console.log(fs.readFileSync('x/key', 'utf8'))"),
-    a("fs.cpSync('secrets', T + '/x', {recursive: true}); console.log(fs.readFileSync(T + '/x/key', 'utf8'))"),
-    a("for (const f of fs.readdirSync('.')) if (fs.statSync(f).isFile()) console.log(fs.readFileSync(f, 'utf8'))"),
+    a(
+        "fs.cpSync('secrets', T + '/x', {recursive: true}); console.log(fs.readFileSync(T + '/x/key', 'utf8'))",
+    ),
+    a(
+        "for (const f of fs.readdirSync('.')) if (fs.statSync(f).isFile()) console.log(fs.readFileSync(f, 'utf8'))",
+    ),
     a("console.log(child.execSync('cat .env').toString())"),
     a("console.log(child.spawnSync('cat', ['secrets/key']).stdout.toString())"),
     a("console.log(fs.readFileSync('hard', 'utf8'), fs.readFileSync('soft', 'utf8'))"),

@@ -9,9 +9,7 @@ use rustix::time::{ClockId, clock_gettime};
 use super::concurrent_scans::OpenScans;
 use super::directory::{FileTime, InodeState};
 use super::followed_roots::FollowedRoots;
-use super::listing::{
-    DirectoryListing, DirectoryListings, ListedNames, ListingKey, NAME_SETS_MAX,
-};
+use super::listing::{DirectoryListing, DirectoryListings, ListedNames, ListingKey, NAME_SETS_MAX};
 
 /// Time that a directory must be unchanged before it is read, so that a later change is visible in
 /// its times. File systems take times from a clock that ticks every 1 to 10 milliseconds.

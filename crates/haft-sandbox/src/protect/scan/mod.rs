@@ -104,8 +104,14 @@ impl ProtectedPathScan {
         let ruled_roots = rules.map(|_| means.ruled.roots.as_slice()).unwrap_or_default();
         let roots = open_roots(roots, ruled_roots)?;
         let listed = ListedNames::new(&names, rules);
-        let scope =
-            ScanScope { roots: &roots, names: &names, rules, listed: &listed, cache: &cache, bounds };
+        let scope = ScanScope {
+            roots: &roots,
+            names: &names,
+            rules,
+            listed: &listed,
+            cache: &cache,
+            bounds,
+        };
         let beginning = cache.shared.open.start_scan(&roots);
         let mut before = ScanResult::scan_roots(scope, &|_| true);
         if let Some(problem) = before.problem.take() {

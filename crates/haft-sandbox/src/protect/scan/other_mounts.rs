@@ -85,9 +85,8 @@ fn unescaped(text: &[u8]) -> PathBuf {
     let mut rest = text;
     while let Some((first, after)) = rest.split_first() {
         let octal = after.get(..3).filter(|_| *first == b'\\');
-        let value = octal.and_then(|digits| {
-            u8::from_str_radix(std::str::from_utf8(digits).ok()?, 8).ok()
-        });
+        let value =
+            octal.and_then(|digits| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 8).ok());
         bytes.push(value.unwrap_or(*first));
         rest = if value.is_some() { after.get(3..).unwrap_or_default() } else { after };
     }

@@ -17,9 +17,7 @@ use super::directory::{
     BUFFER_BYTES, InodeState, ScannedKind, UnlockedDirectory, open_beneath, read_names,
 };
 use super::followed_roots::FollowedRoot;
-use super::listing::{
-    DirectoryListing, DirectoryListings, ListedNames, ListingDetail, ListingKey,
-};
+use super::listing::{DirectoryListing, DirectoryListings, ListedNames, ListingDetail, ListingKey};
 use super::report::ScanError;
 use super::repository_shape::RepositoryShape;
 use super::result::{
@@ -93,7 +91,13 @@ impl ScanResult {
                 DirectoryProtection::Uncounted
             };
             let access = walk.judge_root(root);
-            walk.add(PendingDirectory { root: index, path: CString::default(), depth: 0, at, access });
+            walk.add(PendingDirectory {
+                root: index,
+                path: CString::default(),
+                depth: 0,
+                at,
+                access,
+            });
         }
         let result = walk.run();
         let result = result.and_then(|()| walk.follow_ruled_links());
@@ -195,9 +199,10 @@ impl<'a> ScanWalk<'a> {
             let path = self.absolute(pending.root, &pending.path);
             return Err(ScanError::Depth { path, max: self.scope.bounds.depth_max });
         }
-        let picks_all = self.scope.rules.filter(|rules| rules.picks_all()).is_some_and(|rules| {
-            rules.picks_all_in(&self.absolute(pending.root, &pending.path))
-        });
+        let picks_all =
+            self.scope.rules.filter(|rules| rules.picks_all()).is_some_and(|rules| {
+                rules.picks_all_in(&self.absolute(pending.root, &pending.path))
+            });
         let Some(listing) = self.listing(pending, picks_all)? else { return Ok(()) };
         let accesses = self.judge_entries(pending, &listing, picks_all)?;
         match &pending.at {
@@ -332,7 +337,9 @@ impl<'a> ScanWalk<'a> {
             let path = self.absolute(pending.root, &relative);
             *access = match listed.kind {
                 ScannedKind::Directory => rules.access_beneath(&path),
-                ScannedKind::File | ScannedKind::Symlink | ScannedKind::Other => rules.access(&path),
+                ScannedKind::File | ScannedKind::Symlink | ScannedKind::Other => {
+                    rules.access(&path)
+                }
             };
             if *access == pending.access {
                 continue;

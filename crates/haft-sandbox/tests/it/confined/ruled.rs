@@ -88,7 +88,10 @@ bash: line 1: sub/lock: Read-only file system
 ls: cannot open directory 'sub/secrets': Permission denied
 ";
     assert_eq!((output.as_str(), exit), (expected, ProcessExit::Code(2)));
-    assert_eq!(fs::read_to_string(fixture.path("sub/secrets/public")).unwrap(), "secrets/public\nx\n");
+    assert_eq!(
+        fs::read_to_string(fixture.path("sub/secrets/public")).unwrap(),
+        "secrets/public\nx\n"
+    );
     assert_eq!(fs::read_to_string(fixture.path("sub/secrets/key")).unwrap(), "secrets/key\n");
 }
 
@@ -160,7 +163,8 @@ async fn a_second_mount_of_a_directory_is_covered_as_well() {
         eprintln!("this user cannot mount anything, so there is no second mount");
         return;
     }
-    let (output, _) = fixture.run_confined(&confinement, "cat again/key; ls again/deep; true").await;
+    let (output, _) =
+        fixture.run_confined(&confinement, "cat again/key; ls again/deep; true").await;
     assert!(Command::new("umount").arg(&again).status().unwrap().success());
     assert!(!output.contains("key\n"), "{output}");
 }

@@ -266,7 +266,8 @@ async fn processes_are_kept_from_what_any_level_denies() {
     for session in [&parent, &child] {
         check(session, "cat docs/a", "docs/a").await;
         check(session, "cat docs/secret/key 2>/dev/null || printf no", "no").await;
-        let script = "read -r go <&3; cat docs/secret/key >&3 2>/dev/null || printf no >&3; echo >&3";
+        let script =
+            "read -r go <&3; cat docs/secret/key >&3 2>/dev/null || printf no >&3; echo >&3";
         assert_eq!(message_of(session, "resident", script).await, "no");
     }
     check(&parent, "echo x > src/b && cat src/b", "x\n").await;

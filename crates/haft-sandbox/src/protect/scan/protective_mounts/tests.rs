@@ -20,7 +20,12 @@ fn check(tree: &[&str], mode: ProtectionMode, expect: Expect) {
     for line in tree {
         make(&root, line);
     }
-    let means = ScanOptions { mode, hidden: vec![top.join("hidden")], quarantine: None, ruled: RuledPaths::default() };
+    let means = ScanOptions {
+        mode,
+        hidden: vec![top.join("hidden")],
+        quarantine: None,
+        ruled: RuledPaths::default(),
+    };
     let roots = [root.clone(), root.join("sub")];
     let roots: Vec<_> = roots.into_iter().filter(|root| root.exists()).collect();
     let scan = ProtectedPathScan::scan_directories(

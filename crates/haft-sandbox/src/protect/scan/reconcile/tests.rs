@@ -10,8 +10,12 @@ use crate::protect::{ProtectedPaths, RuledPaths};
 
 /// Takes a scan with small limits, runs `command`, and returns the reverted changes.
 fn concluded(root: &Path, bounds: ScanLimits, command: impl FnOnce()) -> Vec<RevertedChange> {
-    let means =
-        ScanOptions { mode: ProtectionMode::ReadOnlyMounts, hidden: Vec::new(), quarantine: None, ruled: RuledPaths::default() };
+    let means = ScanOptions {
+        mode: ProtectionMode::ReadOnlyMounts,
+        hidden: Vec::new(),
+        quarantine: None,
+        ruled: RuledPaths::default(),
+    };
     let (cache, names) = (ScanCache::default(), ProtectedPaths::builtin());
     let survey =
         ProtectedPathScan::scan_within(&cache, &[root.to_path_buf()], &names, means, bounds)
@@ -65,8 +69,12 @@ fn what_another_command_planted_does_not_come_back() {
     std::os::unix::fs::symlink("mine", &old).unwrap();
     let (cache, names) = (ScanCache::default(), ProtectedPaths::builtin());
     let take = || {
-        let means =
-            ScanOptions { mode: ProtectionMode::Copies, hidden: Vec::new(), quarantine: None, ruled: RuledPaths::default() };
+        let means = ScanOptions {
+            mode: ProtectionMode::Copies,
+            hidden: Vec::new(),
+            quarantine: None,
+            ruled: RuledPaths::default(),
+        };
         ProtectedPathScan::scan_directories(&cache, std::slice::from_ref(&root), &names, means)
             .unwrap()
     };
