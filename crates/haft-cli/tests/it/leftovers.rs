@@ -118,3 +118,21 @@ fn what_a_living_haft_has_under_way_is_its_own_affair() {
     assert!(child.wait().unwrap().success());
     assert!(!world.path("work/.envrc").exists());
 }
+
+#[test]
+fn what_is_too_deep_is_moved_away_and_the_root_stays_usable() {
+    let world = World::with_files();
+    world.write(
+        "work/plant.sh",
+        "p=.; for i in $(seq 600); do p=$p/d; done; mkdir -p $p/evil/objects $p/evil/refs\n\
+         echo 'ref: refs/heads/m' > $p/evil/HEAD; ln -s $p/evil tool\n\
+         printf '[core]\\nbare = false\\nworktree = ..\\nfsmonitor = \"touch pwned; false\"\\n' > $p/evil/config\n",
+    );
+    let shown = world.shown(&world.haft(&["call", "bash", RUN_PLANT, "--json"]).output().unwrap());
+    assert!(shown.contains("was moved to") && shown.contains("beyond a limit"), "{shown}");
+    assert!(!world.path("work/tool/config").exists());
+    let next = world.run(&["call", "bash", r#"{"cmd":"echo","args":["started"]}"#]);
+    assert!(next.contains("started"), "{next}");
+}
+
+const RUN_PLANT: &str = r#"{"cmd":"bash","args":["plant.sh"]}"#;

@@ -53,7 +53,7 @@ pub enum ProtectiveMountKind {
 pub struct RevertedChange {
     /// The changed path.
     pub path: PathBuf,
-    /// The pattern that protects the path.
+    /// The pattern that protects the path. It is empty if the path lies beyond the limits of the scan.
     pub pattern: String,
     /// The result of reverting it.
     pub result: RevertResult,

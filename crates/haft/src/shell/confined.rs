@@ -246,6 +246,11 @@ pub(crate) fn protected_change_text(undone: &RevertedChange) -> String {
             format!("could not be put right, {why}: check it before you go on")
         }
     };
+    if pattern.is_empty() {
+        return format!(
+            "{path} could not be searched for protected paths, because it is beyond a limit, and {became}"
+        );
+    }
     format!("{path} is protected by {pattern:?} and {became}")
 }
 

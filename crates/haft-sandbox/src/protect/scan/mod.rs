@@ -36,7 +36,7 @@ use self::concurrent_scans::ConcurrentBaselines;
 use self::listing::ListedNames;
 use self::protected_copies::ProtectedCopies;
 use self::result::{RuledEntry, ScanResult, ScanRoot};
-use self::traversal::{ScanLimits, ScanScope};
+use self::traversal::{ScanExcess, ScanLimits, ScanScope};
 use super::ProtectedPaths;
 use super::path_rules::{PathRules, RuledPath};
 use crate::recovery_log::RecoveryEntry;
@@ -63,6 +63,8 @@ pub struct ProtectedPathScan {
     cache: ScanCache,
     means: ScanOptions,
     bounds: ScanLimits,
+    /// When the scan began.
+    started_at: FileTime,
     before: Arc<ScanResult>,
     concurrent: ConcurrentBaselines,
     copies: ProtectedCopies,
@@ -111,7 +113,9 @@ impl ProtectedPathScan {
             listed: &listed,
             cache: &cache,
             bounds,
+            excess: ScanExcess::Refused,
         };
+        let started_at = cache::now();
         let beginning = cache.shared.open.start_scan(&roots);
         let mut before = ScanResult::scan_roots(scope, &|_| true);
         if let Some(problem) = before.problem.take() {
@@ -135,6 +139,7 @@ impl ProtectedPathScan {
             cache,
             means,
             bounds,
+            started_at,
             before,
             concurrent,
             copies,
@@ -203,6 +208,7 @@ impl ProtectedPathScan {
         self.means.ruled.rules.as_deref()
     }
 
+    /// Returns the scope of a scan after the command.
     fn scope(&self) -> ScanScope<'_> {
         ScanScope {
             roots: &self.roots,
@@ -211,6 +217,7 @@ impl ProtectedPathScan {
             listed: &self.listed,
             cache: &self.cache,
             bounds: self.bounds,
+            excess: ScanExcess::Deep,
         }
     }
 }

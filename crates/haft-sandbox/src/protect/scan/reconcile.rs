@@ -10,9 +10,9 @@ use std::path::Path;
 
 use super::directory::{FileIdentity, InodeState, ScannedKind};
 use super::new_entry::{NewEntryJudge, NewEntryVerdict};
-use super::report::{ProtectionMode, RevertResult, RevertedChange};
+use super::report::{ProtectionMode, RevertResult, RevertedChange, ScanError};
 use super::result::{PatternPosition, ProtectedEntry, RuledEntry, ScanResult};
-use super::traversal::beneath;
+use super::traversal::{ScanExcess, beneath};
 use super::{ProtectedPathScan, ruled_path};
 use crate::protect::path_rules::RuledPath;
 use crate::protect::pattern::ProtectionExtent;
@@ -32,12 +32,14 @@ pub(super) fn reconcile(scan: &ProtectedPathScan) -> (Vec<RevertedChange>, Vec<R
             || links.get(entry.path.as_path()).copied() == entry.target.as_deref()
     };
     let mut undone = Vec::new();
+    let mut scope = scan.scope();
     for look in 1..=LOOKS_MAX {
-        let mut after = ScanResult::scan_roots(scan.scope(), &was_there);
+        let mut after = ScanResult::scan_roots(scope, &was_there);
         let problem = after.problem.take();
         let appeared = appeared_paths(scan, &after);
         let mut reconciliation = Reconciliation::new(scan, &after);
         reconciliation.revert_new_entries();
+        reconciliation.remove_excess();
         let removed_any =
             reconciliation.undone.iter().any(|it| !matches!(it.result, RevertResult::Failed(_)));
         if problem.is_none() {
@@ -70,6 +72,12 @@ pub(super) fn reconcile(scan: &ProtectedPathScan) -> (Vec<RevertedChange>, Vec<R
         match problem {
             // The obstacle to a complete scan may just have been removed.
             Some(_) if removed_any && look < LOOKS_MAX => {}
+            // Before the command, everything was within the limits. So its own directories are the excess.
+            Some(
+                ScanError::Directories { .. } | ScanError::Entries { .. } | ScanError::Ruled { .. },
+            ) if scope.excess == ScanExcess::Deep && look < LOOKS_MAX => {
+                scope.excess = ScanExcess::New { since: scan.started_at, until: scan.ended_at };
+            }
             Some(problem) => {
                 // There may be more changes than were found. The next command in these roots is
                 // refused until a scan is complete.
@@ -194,6 +202,22 @@ impl<'a> Reconciliation<'a> {
                     }
                 }
             }
+        }
+    }
+
+    /// Removes what lies beyond the limits of the scan. Before the command, nothing did.
+    fn remove_excess(&mut self) {
+        let after = self.after;
+        for path in &after.beyond {
+            let result = match self.remove_path(path) {
+                Ok(RemovalResult::Quarantined(path)) => RevertResult::Quarantined(path),
+                Ok(RemovalResult::Removed) => RevertResult::Removed,
+                // A directory around it was removed.
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+                Err(error) => RevertResult::Failed(error.to_string()),
+            };
+            let (path, pattern) = (path.clone(), String::new());
+            self.undone.push(RevertedChange { path, pattern, result });
         }
     }
 

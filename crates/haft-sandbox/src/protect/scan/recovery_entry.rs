@@ -23,7 +23,9 @@ use crate::protect::path_rules::RuledPaths;
 use crate::protect::pattern::ProtectionExtent;
 
 /// The first byte of an entry. A different build may read it.
-const FORMAT: u8 = 1;
+const FORMAT: u8 = 2;
+/// The first byte of an entry without the time of the scan.
+const FORMAT_WITHOUT_TIME: u8 = 1;
 
 /// Reconciles scans of commands whose process has died, oldest first. `ended` is when the last of
 /// their processes ended; later changes are not theirs. Returns the reverted changes, and the paths
@@ -65,6 +67,7 @@ impl ProtectedPathScan {
     pub(super) fn encode(&self) -> io::Result<Vec<u8>> {
         let mut note = WireWriter::default();
         note.byte(FORMAT);
+        moment(&mut note, self.started_at);
         let roots = || self.roots.iter().filter(|root| root.is_protected);
         note.count(roots().count());
         for root in roots() {
@@ -93,6 +96,11 @@ fn identity(note: &mut WireWriter, identity: FileIdentity) {
     note.number(identity.inode);
 }
 
+fn moment(note: &mut WireWriter, moment: FileTime) {
+    note.number(moment.seconds.cast_unsigned());
+    note.number(moment.nanoseconds.cast_unsigned());
+}
+
 fn entry(note: &mut WireWriter, entry: &ProtectedEntry) {
     let ProtectedEntry { path, pattern, place, state, target } = entry;
     note.text(path.as_os_str());
@@ -111,10 +119,8 @@ fn entry(note: &mut WireWriter, entry: &ProtectedEntry) {
         ScannedKind::Other => 3,
     });
     identity(note, state.identity);
-    for moment in [state.modified, state.changed] {
-        note.number(moment.seconds.cast_unsigned());
-        note.number(moment.nanoseconds.cast_unsigned());
-    }
+    moment(note, state.modified);
+    moment(note, state.changed);
     for number in [state.size_bytes, state.mode.into(), state.owner.into(), state.links] {
         note.number(number);
     }
@@ -133,9 +139,12 @@ fn reopen(
     ended: Option<FileTime>,
 ) -> io::Result<Option<ProtectedPathScan>> {
     let mut reader = WireReader::new(note);
-    if reader.byte()? != FORMAT {
-        return Err(malformed());
-    }
+    let started_at = match reader.byte()? {
+        FORMAT => read_moment(&mut reader)?,
+        // Nothing is as new as that.
+        FORMAT_WITHOUT_TIME => FileTime { seconds: i64::MAX, nanoseconds: 0 },
+        _ => return Err(malformed()),
+    };
     let former_roots: Vec<(PathBuf, FileIdentity)> = (0..reader.count()?)
         .map(|_| Ok((PathBuf::from(reader.text()?), read_identity(&mut reader)?)))
         .collect::<io::Result<_>>()?;
@@ -177,6 +186,7 @@ fn reopen(
         cache: cache.clone(),
         means: ScanOptions { mode, hidden: Vec::new(), quarantine, ruled },
         bounds: ScanLimits::DEFAULT,
+        started_at,
         before: Arc::new(ScanResult { entries, ..ScanResult::default() }),
         concurrent: ConcurrentBaselines::default(),
         copies,
@@ -184,6 +194,11 @@ fn reopen(
         recovery_entry: None,
         ended_at: ended,
     }))
+}
+
+fn read_moment(reader: &mut WireReader<'_>) -> io::Result<FileTime> {
+    let seconds = reader.number()?.cast_signed();
+    Ok(FileTime { seconds, nanoseconds: reader.number()?.cast_signed() })
 }
 
 fn read_identity(reader: &mut WireReader<'_>) -> io::Result<FileIdentity> {
@@ -209,11 +224,7 @@ fn read_entry(reader: &mut WireReader<'_>) -> io::Result<ProtectedEntry> {
         _ => return Err(malformed()),
     };
     let identity = read_identity(reader)?;
-    let mut moment = || -> io::Result<FileTime> {
-        let seconds = reader.number()?.cast_signed();
-        Ok(FileTime { seconds, nanoseconds: reader.number()?.cast_signed() })
-    };
-    let (modified, changed) = (moment()?, moment()?);
+    let (modified, changed) = (read_moment(reader)?, read_moment(reader)?);
     let size_bytes = reader.number()?;
     let (mode, owner) = (reader.small_number()?, reader.small_number()?);
     let links = reader.number()?;

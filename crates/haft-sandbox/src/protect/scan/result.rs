@@ -34,6 +34,8 @@ pub(super) struct ScanResult {
     pub(super) ruled: Vec<RuledEntry>,
     /// The directories whose entries rules limit.
     pub(super) limited: Vec<LimitedDirectory>,
+    /// Directories that were not read, and files that were not judged, because they are beyond the limits.
+    pub(super) beyond: Vec<PathBuf>,
     /// Directories that their owner had locked, and the scan unlocked.
     pub(super) unlocked: Vec<UnlockedDirectory>,
 }

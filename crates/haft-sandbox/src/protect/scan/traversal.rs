@@ -9,12 +9,12 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustix::fs::readlinkat;
+use rustix::fs::{AtFlags, StatxFlags, readlinkat, statx};
 use rustix::io::Errno;
 
 use super::cache::{ScanCache, is_settled, now};
 use super::directory::{
-    BUFFER_BYTES, InodeState, ScannedKind, UnlockedDirectory, open_beneath, read_names,
+    BUFFER_BYTES, FileTime, InodeState, ScannedKind, UnlockedDirectory, open_beneath, read_names,
 };
 use super::followed_roots::FollowedRoot;
 use super::listing::{DirectoryListing, DirectoryListings, ListedNames, ListingDetail, ListingKey};
@@ -28,6 +28,19 @@ use crate::protect::fold::fold_into;
 use crate::protect::path_rules::{PathAccess, PathRules};
 use crate::protect::pattern::{PartialMatches, ProtectionExtent};
 
+/// Directories in the writable directories of a command together.
+///
+/// Limit (commands): no command starts. If a command exceeds it, the new directories are moved to quarantine.
+const SCANNED_DIRECTORIES_MAX: usize = 262_144;
+/// Nesting of directories below a writable directory, in levels.
+///
+/// Limit (commands): no command starts. Deeper directories that a command left are moved to quarantine.
+const SCANNED_DEPTH_MAX: usize = 512;
+/// Files and directories under protected names.
+///
+/// Limit (commands): no command starts. If a command exceeds it, the new ones are moved to quarantine.
+const PROTECTED_ENTRIES_MAX: usize = 65_536;
+
 /// The limits of one scan. If one is exceeded, the result is incomplete and no command may run.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ScanLimits {
@@ -40,8 +53,27 @@ pub(super) struct ScanLimits {
 }
 
 impl ScanLimits {
-    pub(super) const DEFAULT: ScanLimits =
-        ScanLimits { directories_max: 262_144, depth_max: 512, entries_max: 65_536 };
+    pub(super) const DEFAULT: ScanLimits = ScanLimits {
+        directories_max: SCANNED_DIRECTORIES_MAX,
+        depth_max: SCANNED_DEPTH_MAX,
+        entries_max: PROTECTED_ENTRIES_MAX,
+    };
+}
+
+/// The treatment of directories beyond the limits of a scan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ScanExcess {
+    /// They make the scan incomplete.
+    Refused,
+    /// Directories that are too deep are collected. All others must be within the limits.
+    Deep,
+    /// As `Deep`, and every directory that was created in this time is collected and not read.
+    New {
+        /// When the scan before the command began.
+        since: FileTime,
+        /// When the last process of the command ended, if that was earlier.
+        until: Option<FileTime>,
+    },
 }
 
 /// Maximum number of unlocked directories that are locked again; each takes a descriptor. The
@@ -59,6 +91,7 @@ pub(super) struct ScanScope<'a> {
     pub(super) listed: &'a ListedNames,
     pub(super) cache: &'a ScanCache,
     pub(super) bounds: ScanLimits,
+    pub(super) excess: ScanExcess,
 }
 
 /// Decides whether a protected link is followed.
@@ -165,6 +198,11 @@ impl<'a> ScanWalk<'a> {
         while let Some(pending) = self.near.pop().or_else(|| self.far.pop()) {
             if let Err(error) = self.visit(&pending) {
                 match error {
+                    ScanError::Depth { path, .. }
+                        if self.excess_in(pending.root) != ScanExcess::Refused =>
+                    {
+                        self.look.beyond.push(path);
+                    }
                     // One directory could not be read. The others can be.
                     ScanError::Depth { .. } | ScanError::Unreadable { .. } => {
                         self.look.problem.get_or_insert(error);
@@ -198,6 +236,16 @@ impl<'a> ScanWalk<'a> {
         if pending.depth > self.scope.bounds.depth_max {
             let path = self.absolute(pending.root, &pending.path);
             return Err(ScanError::Depth { path, max: self.scope.bounds.depth_max });
+        }
+        if let ScanExcess::New { since, until } = self.excess_in(pending.root)
+            && !pending.path.is_empty()
+            && let Some(created) = self.created_at(pending)
+            && created >= since
+            && until.is_none_or(|until| created <= until)
+        {
+            self.directories -= 1;
+            self.look.beyond.push(self.absolute(pending.root, &pending.path));
+            return Ok(());
         }
         let picks_all =
             self.scope.rules.filter(|rules| rules.picks_all()).is_some_and(|rules| {
@@ -415,6 +463,11 @@ impl<'a> ScanWalk<'a> {
         let state = match InodeState::at(directory, relative) {
             Ok(state) => state,
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(None),
+            // The other names of the directory are scanned.
+            Err(Errno::NAMETOOLONG) if self.excess_in(root) != ScanExcess::Refused => {
+                self.look.beyond.push(path);
+                return Ok(None);
+            }
             Err(Errno::NAMETOOLONG) => {
                 return Err(ScanError::Depth { path, max: self.scope.bounds.depth_max });
             }
@@ -603,6 +656,21 @@ impl<'a> ScanWalk<'a> {
                 .push((ListingKey { identity: state.identity, detail }, Arc::clone(&listing)));
         }
         Ok(listing)
+    }
+
+    /// Returns the treatment of the excess in a root. A command cannot exceed a limit where it changes nothing.
+    fn excess_in(&self, root: usize) -> ScanExcess {
+        if self.root(root).is_protected { self.scope.excess } else { ScanExcess::Refused }
+    }
+
+    /// Returns when a directory was created. If the file system does not record that, it is when the directory was changed.
+    fn created_at(&self, pending: &PendingDirectory) -> Option<FileTime> {
+        let directory = self.root(pending.root).directory.as_fd();
+        let wanted = StatxFlags::BTIME | StatxFlags::CTIME;
+        let state = statx(directory, &pending.path, AtFlags::SYMLINK_NOFOLLOW, wanted).ok()?;
+        let is_recorded = state.stx_mask & StatxFlags::BTIME.bits() != 0;
+        let created = if is_recorded { state.stx_btime } else { state.stx_ctime };
+        Some(FileTime { seconds: created.tv_sec, nanoseconds: i64::from(created.tv_nsec) })
     }
 
     fn root(&self, index: usize) -> &'a ScanRoot {

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 
 use super::super::listing::ListedNames;
 use super::super::{ScanCache, open_roots};
-use super::{FollowsLink, ScanLimits, ScanResult, ScanScope};
+use super::{FollowsLink, ScanExcess, ScanLimits, ScanResult, ScanScope};
 use crate::protect::ProtectedPaths;
 
 /// Protected names, similar names, and names that lead to either.
@@ -88,9 +88,15 @@ fn found(cache: &ScanCache, root: &Path, follows: FollowsLink<'_>) -> Vec<(PathB
     let roots = open_roots(&[root.to_path_buf()], &[]).unwrap();
     let names = ProtectedPaths::builtin();
     let listed = ListedNames::new(&names, None);
-    let bounds = ScanLimits::DEFAULT;
-    let scope =
-        ScanScope { roots: &roots, names: &names, rules: None, listed: &listed, cache, bounds };
+    let scope = ScanScope {
+        roots: &roots,
+        names: &names,
+        rules: None,
+        listed: &listed,
+        cache,
+        bounds: ScanLimits::DEFAULT,
+        excess: ScanExcess::Refused,
+    };
     let look = ScanResult::scan_roots(scope, follows);
     assert!(look.problem.is_none(), "{:?}", look.problem);
     let text = |pattern| names.text(pattern).to_owned();
@@ -188,8 +194,16 @@ fn other_names_have_a_memory_of_their_own() {
     let cache = unfollowed(&root);
     let roots = open_roots(std::slice::from_ref(&root), &[]).unwrap();
     let count = |names: &ProtectedPaths| {
-        let (listed, cache, bounds) = (ListedNames::new(names, None), &cache, ScanLimits::DEFAULT);
-        let scope = ScanScope { roots: &roots, names, rules: None, listed: &listed, cache, bounds };
+        let listed = ListedNames::new(names, None);
+        let scope = ScanScope {
+            roots: &roots,
+            names,
+            rules: None,
+            listed: &listed,
+            cache: &cache,
+            bounds: ScanLimits::DEFAULT,
+            excess: ScanExcess::Refused,
+        };
         ScanResult::scan_roots(scope, &|_| true).entries.len()
     };
     let builtin = ProtectedPaths::builtin();
@@ -204,8 +218,15 @@ fn bounded(root: &Path, bounds: ScanLimits) -> (usize, Option<String>) {
     let roots = open_roots(&[root.to_path_buf()], &[]).unwrap();
     let (names, cache) = (ProtectedPaths::builtin(), ScanCache::default());
     let (listed, cache) = (ListedNames::new(&names, None), &cache);
-    let scope =
-        ScanScope { roots: &roots, names: &names, rules: None, listed: &listed, cache, bounds };
+    let scope = ScanScope {
+        roots: &roots,
+        names: &names,
+        rules: None,
+        listed: &listed,
+        cache,
+        bounds,
+        excess: ScanExcess::Refused,
+    };
     let mut look = ScanResult::scan_roots(scope, &|_| true);
     let problem = look.problem.take().map(|problem| problem.to_string());
     let root = root.display().to_string();
