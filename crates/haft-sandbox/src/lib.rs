@@ -104,7 +104,8 @@ pub use process::{
     WaitError,
 };
 pub use protect::{
-    LinkedWorktree, PathAccess, PathRules, ProtectedPathError, ProtectedPathScan, ProtectedPaths,
-    ProtectionMode, ProtectiveMount, ProtectiveMountKind, RevertResult, RevertedChange, RuledPath,
-    RuledPaths, ScanCache, ScanError, ScanOptions, worktree_directories,
+    LinkedWorktree, OBEYED_NAMES, ObeyedNames, PathAccess, PathRules, ProtectedPathError,
+    ProtectedPathScan, ProtectedPaths, ProtectionMode, ProtectiveMount, ProtectiveMountKind,
+    RevertResult, RevertedChange, RuledPath, RuledPaths, ScanCache, ScanError, ScanOptions,
+    worktree_directories,
 };

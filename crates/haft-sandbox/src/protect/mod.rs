@@ -34,6 +34,7 @@ mod revert;
 mod scan;
 mod worktree;
 
+pub use builtin::{OBEYED_NAMES, ObeyedNames};
 pub use error::ProtectedPathError;
 pub use path_rules::{PathAccess, PathRules, RuledPath, RuledPaths};
 pub use protected_paths::ProtectedPaths;

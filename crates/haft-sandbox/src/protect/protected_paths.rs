@@ -55,7 +55,8 @@ impl ProtectedPaths {
     /// agents, and haft.
     #[must_use]
     pub fn builtin() -> ProtectedPaths {
-        ProtectedPaths::new(builtin::PATTERNS).expect("the patterns of this crate are patterns")
+        let patterns = builtin::OBEYED_NAMES.iter().flat_map(|names| names.patterns);
+        ProtectedPaths::new(patterns).expect("the patterns of this crate are patterns")
     }
 
     /// Returns the set with these patterns added to it.

@@ -9,9 +9,9 @@ use std::process::Command;
 
 use expect_test::{Expect, expect};
 use haft_sandbox::{
-    LinkedWorktree, ProtectedPathScan, ProtectedPaths, ProtectionMode, ProtectiveMount,
-    ProtectiveMountKind, RevertResult, RevertedChange, RuledPaths, ScanCache, ScanOptions,
-    worktree_directories,
+    LinkedWorktree, OBEYED_NAMES, ProtectedPathScan, ProtectedPaths, ProtectionMode,
+    ProtectiveMount, ProtectiveMountKind, RevertResult, RevertedChange, RuledPaths, ScanCache,
+    ScanOptions, worktree_directories,
 };
 
 /// A writable directory and a place outside of it.
@@ -649,4 +649,46 @@ fn a_root_that_is_missing_or_a_file_is_refused() {
             format!("cannot scan for protected names at {path:?}: {expect}")
         );
     }
+}
+
+/// Every name of the table, planted at some depth.
+#[test]
+fn no_name_that_programs_obey_can_be_planted() {
+    for mode in [ProtectionMode::ReadOnlyMounts, ProtectionMode::Copies] {
+        let workspace = Workspace::new();
+        let patterns = OBEYED_NAMES.iter().flat_map(|names| names.patterns);
+        let planted: Vec<PathBuf> = patterns
+            .filter(|pattern| !pattern.ends_with("/."))
+            .enumerate()
+            .map(|(number, pattern)| {
+                let name = pattern.replace("**", "x").replace('*', "x");
+                workspace.root.join(format!("{number}/deep")).join(name)
+            })
+            .collect();
+        let scan = workspace.scan(mode);
+        for path in &planted {
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "path = \"/tmp/evil\"").unwrap();
+        }
+        let undone = scan.reconcile();
+        assert!(undone.iter().all(|it| matches!(it.result, RevertResult::Quarantined(_))));
+        let left: Vec<&PathBuf> = planted.iter().filter(|path| path.exists()).collect();
+        assert!(left.is_empty(), "{mode:?}: {left:?}");
+    }
+}
+
+#[test]
+fn a_new_toolchain_file_that_names_no_directory_stays() {
+    let workspace = Workspace::new();
+    let scan = workspace.scan(ProtectionMode::ReadOnlyMounts);
+    workspace.write("a/rust-toolchain.toml", "[toolchain]\nchannel = \"1.90\"\n");
+    workspace.write("b/rust-toolchain", "stable\n");
+    workspace.write("c/rust-toolchain.toml", "[toolchain]\npath = \"tools\"\n");
+    workspace.write("d/rust-toolchain.toml", "[toolchain]\n\"p\\u0061th\" = \"tools\"\n");
+    workspace.write("e/rust-toolchain", "/tmp/evil\n");
+    assert_eq!(scan.reconcile().len(), 3);
+    let is_there = |path: &str| workspace.read(path).is_some();
+    assert!(is_there("a/rust-toolchain.toml") && is_there("b/rust-toolchain"));
+    assert!(!is_there("c/rust-toolchain.toml") && !is_there("d/rust-toolchain.toml"));
+    assert!(!is_there("e/rust-toolchain"));
 }

@@ -196,7 +196,7 @@ fn directories_that_may_hold_protected_names_are_known() {
         assert_eq!(names.guards_ancestor(path.as_ref()), expect, "{path}");
     };
     check(".git/modules", Some(".git/modules/**/hooks/**"));
-    check("a/.config", Some(".config/fish/**"));
+    check("a/.config", Some(".config/git/**"));
     check("src", None);
     // Protected as a whole, so no entry can be unprotected.
     check(".vscode", None);

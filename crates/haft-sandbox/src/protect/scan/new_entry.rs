@@ -14,6 +14,11 @@ use crate::protect::git_config::{self, CONFIG_BYTES_MAX};
 use crate::protect::revert::read_small;
 use crate::protect::worktree::{POINTER_BYTES_MAX, join_bytes, pointer_line};
 
+/// Files in which rustup reads the toolchain of a directory.
+const TOOLCHAIN_FILES: &[&[u8]] = &[b"rust-toolchain", b"rust-toolchain.toml"];
+/// Longest such file that is read, in bytes.
+pub(crate) const TOOLCHAIN_BYTES_MAX: u64 = 64 * 1_024;
+
 /// The verdict on a new entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NewEntryVerdict {
@@ -49,6 +54,11 @@ impl NewEntryJudge<'_> {
         entry: &ProtectedEntry,
         previous: Option<&[u8]>,
     ) -> NewEntryVerdict {
+        let name = entry.path.file_name().map(|name| fold(name.as_bytes())).unwrap_or_default();
+        if entry.state.kind == ScannedKind::File && TOOLCHAIN_FILES.contains(&name.as_slice()) {
+            let text = self.read(&entry.path, TOOLCHAIN_BYTES_MAX);
+            return keep_if(text.is_some_and(|text| names_no_path(&text)));
+        }
         match (self.git_part(&entry.path), entry.state.kind) {
             // The contents of a repository are protected by their own patterns.
             (Some(GitPart::Entry), ScannedKind::Directory) => NewEntryVerdict::Keep,
@@ -133,6 +143,12 @@ impl NewEntryJudge<'_> {
         let (content, _) = read_small(root.directory.as_fd(), relative, bytes_max).ok()??;
         Some(content)
     }
+}
+
+/// Returns whether a toolchain file names a toolchain of rustup and no directory. With an escape, a key may have any name.
+fn names_no_path(text: &[u8]) -> bool {
+    let holds = |word: &[u8]| text.windows(word.len()).any(|part| part == word);
+    !holds(b"path") && !holds(b"\\") && !holds(b"/")
 }
 
 fn keep_if(is_harmless: bool) -> NewEntryVerdict {
