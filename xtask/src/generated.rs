@@ -22,20 +22,24 @@ struct Generated {
 const GENERATED: &[Generated] = &[
     Generated { path: "ARCHITECTURE.md", render: architecture::render },
     Generated { path: "crates/haft/docs/stages.md", render: stages::table },
-    Generated {
-        path: "docs/cli.md",
-        render: |root| {
-            let mut haft = cargo();
-            haft.current_dir(root).args(["run", "--quiet", "--package", "haft-cli"]);
-            haft.args(["--bin", "haft", "--", "help-markdown"]);
-            // The width and the colours of this terminal must not end up in a committed file.
-            let text = capture(haft.env("NO_COLOR", "1").env_remove("COLUMNS"))?;
-            ensure!(!text.trim().is_empty(), "`haft help-markdown` printed nothing");
-            Ok(text)
-        },
-    },
+    Generated { path: "docs/cli.md", render: |root| printed_page(root, "cli") },
     Generated { path: "docs/limits.md", render: limits::render },
+    Generated {
+        path: "docs/protected-paths.md",
+        render: |root| printed_page(root, "protected-paths"),
+    },
 ];
+
+/// Returns a page that `haft` prints.
+fn printed_page(root: &Path, page: &str) -> anyhow::Result<String> {
+    let mut haft = cargo();
+    haft.current_dir(root).args(["run", "--quiet", "--package", "haft-cli"]);
+    haft.args(["--bin", "haft", "--", "help-markdown", page]);
+    // The width and the colours of this terminal must not end up in a committed file.
+    let text = capture(haft.env("NO_COLOR", "1").env_remove("COLUMNS"))?;
+    ensure!(!text.trim().is_empty(), "`haft help-markdown {page}` printed nothing");
+    Ok(text)
+}
 
 /// Runs `cargo xtask generated`.
 pub(crate) fn run(root: &Path, arguments: &[String]) -> anyhow::Result<()> {

@@ -64,7 +64,7 @@ pub(crate) enum CliCommand {
     Completions(commands::completions::CompletionsArgs),
     /// Print this help for all commands as Markdown
     #[command(hide = true)]
-    HelpMarkdown,
+    HelpMarkdown(commands::help_markdown::HelpMarkdownArgs),
 }
 
 #[cfg(test)]

@@ -140,7 +140,7 @@ fn run_of_haft(cli: Cli) -> CommandResult {
         CliCommand::Init(args) => commands::init::run(&args, &cx()?),
         CliCommand::Trust(args) => block_on(commands::trust::run(&args, &cx()?)),
         CliCommand::Completions(args) => commands::completions::run(&args, Cli::command()),
-        CliCommand::HelpMarkdown => commands::help_markdown::run(Cli::command()),
+        CliCommand::HelpMarkdown(args) => commands::help_markdown::run(&args, Cli::command()),
         CliCommand::Agent(_) | CliCommand::Acp(_) | CliCommand::Do(_) => {
             programs::replace_with(programs::AGENT, &cx()?.host)
         }

@@ -1,136 +1,518 @@
 //! Files and directories that hold secrets. A list of well-known places is never whole; it matters only where a root or a
-//! readable directory encloses them, because nothing else of the home directory is visible to commands at all.
+//! readable directory encloses them, because nothing else of the home directory is visible to commands at all. The
+//! documentation shows this table.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use super::directory_of;
 
-/// Places in the home directory.
-const IN_HOME: &[&str] = &[
-    ".aws",
-    ".azure",
-    ".bash_history",
-    ".boto",
-    ".cargo/credentials",
-    ".cargo/credentials.toml",
-    ".config/containers/auth.json",
-    ".config/doctl",
-    ".config/fly",
-    ".config/gcloud",
-    ".config/gh",
-    ".config/git/credentials",
-    ".config/glab-cli",
-    ".config/google-chrome",
-    ".config/chromium",
-    ".config/hub",
-    ".config/op",
-    ".config/pip/pip.conf",
-    ".config/rclone",
-    ".config/sops",
-    ".docker/config.json",
-    ".fly",
-    ".gem/credentials",
-    ".git-credentials",
-    ".gnupg",
-    ".gradle/gradle.properties",
-    ".kube",
-    ".local/share/keyrings",
-    ".local/share/kwalletd",
-    ".m2/settings-security.xml",
-    ".m2/settings.xml",
-    ".mozilla",
-    ".my.cnf",
-    ".netrc",
-    ".node_repl_history",
-    ".npmrc",
-    ".password-store",
-    ".pgpass",
-    ".pip/pip.conf",
-    ".psql_history",
-    ".pypirc",
-    ".python_history",
-    ".s3cfg",
-    ".ssh",
-    ".terraform.d/credentials.tfrc.json",
-    ".vault-token",
-    ".yarnrc",
-    ".yarnrc.yml",
-    ".zsh_history",
+/// The places where one program keeps secrets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CredentialOwner {
+    /// The program.
+    pub owner: &'static str,
+    /// The page that says where they are.
+    pub source: &'static str,
+    /// The files and directories. `~/` is the home directory. `$NAME` is the value of a variable: a directory if a path
+    /// follows, else one path or several with colons between.
+    pub places: &'static [&'static str],
+}
+
+/// What is hidden from every command and every tool, in the order of the owners.
+pub const CREDENTIALS: &[CredentialOwner] = &[
+    owner(
+        "1Password CLI",
+        "https://developer.1password.com/docs/cli/config-directories/",
+        &["$XDG_CONFIG_HOME/op", "~/.config/op", "~/.op"],
+    ),
+    owner(
+        "age",
+        "https://github.com/FiloSottile/age",
+        &["$XDG_CONFIG_HOME/sops", "~/.config/age", "~/.config/sops"],
+    ),
+    owner("aider", "https://aider.chat/docs/llms/openrouter.html", &["~/.aider"]),
+    owner(
+        "Alibaba Cloud CLI",
+        "https://www.alibabacloud.com/help/en/cli/configure-credentials",
+        &["~/.aliyun"],
+    ),
+    owner(
+        "Amazon Q",
+        "https://docs.aws.amazon.com/amazonq/latest/qdeveloper-ug/command-line.html",
+        &["~/.local/share/amazon-q"],
+    ),
+    owner(
+        "Anaconda",
+        "https://docs.anaconda.com/anaconda-repository/user-guide/tasks/client/",
+        &["~/.conda/.condarc", "~/.condarc", "~/.continuum"],
+    ),
+    owner(
+        "Argo CD",
+        "https://argo-cd.readthedocs.io/en/stable/user-guide/commands/argocd/",
+        &["~/.argocd", "~/.config/argocd"],
+    ),
+    owner(
+        "AWS CLI",
+        "https://docs.aws.amazon.com/cli/latest/userguide/cli-configure-files.html",
+        &["$AWS_CONFIG_FILE", "$AWS_SHARED_CREDENTIALS_FILE", "~/.aws"],
+    ),
+    owner(
+        "Azure CLI",
+        "https://learn.microsoft.com/en-us/cli/azure/azure-cli-configuration",
+        &["$AZURE_CONFIG_DIR", "~/.azure"],
+    ),
+    owner(
+        "bash",
+        "https://www.gnu.org/software/bash/manual/html_node/Bash-History-Facilities.html",
+        &["~/.bash_history"],
+    ),
+    owner("Bitwarden CLI", "https://bitwarden.com/help/cli/", &["~/.config/Bitwarden CLI"]),
+    owner("boto", "https://boto.cloudhackers.com/en/latest/boto_config_tut.html", &["~/.boto"]),
+    owner("Bun", "https://bun.sh/docs/runtime/bunfig", &["~/.bunfig.toml"]),
+    owner("Bundler", "https://bundler.io/man/bundle-config.1.html", &["~/.bundle/config"]),
+    owner(
+        "Cargo",
+        "https://doc.rust-lang.org/cargo/reference/config.html#credentials",
+        &[
+            "$CARGO_HOME/credentials",
+            "$CARGO_HOME/credentials.toml",
+            "~/.cargo/credentials",
+            "~/.cargo/credentials.toml",
+        ],
+    ),
+    owner(
+        "Chrome and Chromium",
+        "https://chromium.googlesource.com/chromium/src/+/main/docs/user_data_dir.md",
+        &["~/.config/chromium", "~/.config/google-chrome"],
+    ),
+    owner(
+        "Claude Code",
+        "https://code.claude.com/docs/en/authentication",
+        &["$CLAUDE_CONFIG_DIR/.credentials.json", "~/.claude.json", "~/.claude/.credentials.json"],
+    ),
+    owner(
+        "Codex",
+        "https://developers.openai.com/codex/auth",
+        &["$CODEX_HOME/auth.json", "~/.codex/auth.json"],
+    ),
+    owner(
+        "Composer",
+        "https://getcomposer.org/doc/articles/authentication-for-private-packages.md",
+        &["$COMPOSER_HOME/auth.json", "~/.composer/auth.json", "~/.config/composer/auth.json"],
+    ),
+    owner(
+        "Conan",
+        "https://docs.conan.io/2/reference/commands/remote.html",
+        &["~/.conan/.conan.db", "~/.conan2/credentials.json"],
+    ),
+    owner(
+        "containers",
+        "https://github.com/containers/image/blob/main/docs/containers-auth.json.5.md",
+        &["$REGISTRY_AUTH_FILE", "~/.config/containers/auth.json"],
+    ),
+    owner("CPAN", "https://metacpan.org/dist/CPAN-Uploader/view/bin/cpan-upload", &["~/.pause"]),
+    owner("Crush", "https://github.com/charmbracelet/crush", &["~/.local/share/crush"]),
+    owner(
+        "Cursor CLI",
+        "https://cursor.com/docs/cli/reference/authentication",
+        &["~/.config/cursor/auth.json", "~/.cursor/auth.json"],
+    ),
+    owner(
+        "Dart and Flutter",
+        "https://dart.dev/tools/pub/cmd/pub-token",
+        &["~/.config/dart", "~/.pub-cache/credentials.json"],
+    ),
+    owner(
+        "Databricks CLI",
+        "https://docs.databricks.com/aws/en/dev-tools/auth/config-profiles",
+        &["$DATABRICKS_CONFIG_FILE", "~/.databricks", "~/.databrickscfg"],
+    ),
+    owner(
+        "DigitalOcean CLI",
+        "https://docs.digitalocean.com/reference/doctl/",
+        &["~/.config/doctl"],
+    ),
+    owner(
+        "Docker",
+        "https://docs.docker.com/reference/cli/docker/login/",
+        &["$DOCKER_CONFIG", "~/.docker/config.json", "~/.dockercfg"],
+    ),
+    owner(
+        "Exoscale CLI",
+        "https://community.exoscale.com/tools/command-line-interface/",
+        &["~/.config/exoscale"],
+    ),
+    owner("Firebase CLI", "https://firebase.google.com/docs/cli", &["~/.config/configstore"]),
+    owner(
+        "Firefox",
+        "https://support.mozilla.org/en-US/kb/profiles-where-firefox-stores-user-data",
+        &["~/.mozilla"],
+    ),
+    owner(
+        "fish",
+        "https://fishshell.com/docs/current/cmds/history.html",
+        &["~/.local/share/fish/fish_history"],
+    ),
+    owner("Fly", "https://fly.io/docs/flyctl/", &["~/.config/fly", "~/.fly"]),
+    owner(
+        "Gemini CLI",
+        "https://geminicli.com/docs/get-started/authentication/",
+        &[
+            "~/.gemini/.env",
+            "~/.gemini/google_accounts.json",
+            "~/.gemini/mcp-oauth-tokens.json",
+            "~/.gemini/oauth_creds.json",
+        ],
+    ),
+    owner(
+        "git",
+        "https://git-scm.com/docs/git-credential-store",
+        &["$XDG_CONFIG_HOME/git/credentials", "~/.config/git/credentials", "~/.git-credentials"],
+    ),
+    owner(
+        "GitHub CLI",
+        "https://cli.github.com/manual/gh_auth_login",
+        &["$GH_CONFIG_DIR", "$XDG_CONFIG_HOME/gh", "~/.config/gh"],
+    ),
+    owner(
+        "GitHub Copilot",
+        "https://docs.github.com/en/copilot/how-tos/set-up/install-copilot-cli",
+        &["~/.config/github-copilot", "~/.copilot/config.json"],
+    ),
+    owner("GitLab CLI", "https://docs.gitlab.com/cli/", &["~/.config/glab-cli"]),
+    owner(
+        "GNOME Keyring",
+        "https://wiki.gnome.org/Projects/GnomeKeyring",
+        &["$XDG_DATA_HOME/keyrings", "~/.local/share/keyrings"],
+    ),
+    owner(
+        "GnuPG",
+        "https://www.gnupg.org/documentation/manuals/gnupg/GPG-Configuration.html",
+        &["$GNUPGHOME", "~/.gnupg"],
+    ),
+    owner(
+        "Google Cloud CLI",
+        "https://cloud.google.com/sdk/docs/configurations",
+        &[
+            "$CLOUDSDK_CONFIG",
+            "$GOOGLE_APPLICATION_CREDENTIALS",
+            "$XDG_CONFIG_HOME/gcloud",
+            "~/.config/gcloud",
+        ],
+    ),
+    owner(
+        "goose",
+        "https://block.github.io/goose/docs/guides/config-files",
+        &["~/.config/goose/secrets.yaml"],
+    ),
+    owner(
+        "Gradle",
+        "https://docs.gradle.org/current/userguide/build_environment.html",
+        &["$GRADLE_USER_HOME/gradle.properties", "~/.gradle/gradle.properties"],
+    ),
+    owner("Helm", "https://helm.sh/docs/helm/helm_registry_login/", &["~/.config/helm/registry"]),
+    owner(
+        "Hetzner Cloud CLI",
+        "https://github.com/hetznercloud/cli",
+        &["$HCLOUD_CONFIG", "~/.config/hcloud"],
+    ),
+    owner(
+        "Hex",
+        "https://hexdocs.pm/hex/Mix.Tasks.Hex.Config.html",
+        &["$HEX_HOME/hex.config", "~/.hex/hex.config"],
+    ),
+    owner("hub", "https://hub.github.com/hub.1.html", &["$XDG_CONFIG_HOME/hub", "~/.config/hub"]),
+    owner(
+        "Hugging Face",
+        "https://huggingface.co/docs/huggingface_hub/package_reference/environment_variables",
+        &[
+            "$HF_HOME/stored_tokens",
+            "$HF_HOME/token",
+            "$HF_TOKEN_PATH",
+            "~/.cache/huggingface/stored_tokens",
+            "~/.cache/huggingface/token",
+            "~/.huggingface",
+        ],
+    ),
+    owner("IBM Cloud CLI", "https://cloud.ibm.com/docs/cli", &["~/.bluemix"]),
+    owner(
+        "isync and msmtp",
+        "https://marlam.de/msmtp/msmtp.html",
+        &["~/.config/msmtp", "~/.fetchmailrc", "~/.mbsyncrc", "~/.msmtprc"],
+    ),
+    owner(
+        "Ivy and sbt",
+        "https://www.scala-sbt.org/1.x/docs/Publishing.html",
+        &["~/.ivy2/.credentials", "~/.sbt/.credentials"],
+    ),
+    owner(
+        "Kaggle",
+        "https://github.com/Kaggle/kaggle-api",
+        &["$KAGGLE_CONFIG_DIR/kaggle.json", "~/.config/kaggle", "~/.kaggle"],
+    ),
+    owner(
+        "Kubernetes",
+        "https://kubernetes.io/docs/concepts/configuration/organize-cluster-access-kubeconfig/",
+        &["$KUBECONFIG", "~/.kube"],
+    ),
+    owner(
+        "KWallet",
+        "https://docs.kde.org/stable5/en/kwalletmanager/kwallet5/",
+        &["$XDG_DATA_HOME/kwalletd", "~/.local/share/kwalletd"],
+    ),
+    owner(
+        "Linode CLI",
+        "https://techdocs.akamai.com/cloud-computing/docs/cli",
+        &["~/.config/linode-cli"],
+    ),
+    owner(
+        "Linux",
+        "https://man7.org/linux/man-pages/man5/shadow.5.html",
+        &[
+            "/etc/gshadow",
+            "/etc/gshadow-",
+            "/etc/security/opasswd",
+            "/etc/shadow",
+            "/etc/shadow-",
+            "/etc/sudoers",
+            "/etc/sudoers.d",
+        ],
+    ),
+    owner(
+        "Linux network services",
+        "https://networkmanager.dev/docs/api/latest/nm-settings-keyfile.html",
+        &[
+            "/etc/NetworkManager/system-connections",
+            "/etc/ipsec.secrets",
+            "/etc/krb5.keytab",
+            "/etc/openvpn",
+            "/etc/ppp/chap-secrets",
+            "/etc/ppp/pap-secrets",
+            "/etc/wireguard",
+        ],
+    ),
+    owner(
+        "Linux services with keys",
+        "https://eff-certbot.readthedocs.io/en/stable/using.html",
+        &["/etc/docker/key.json", "/etc/letsencrypt", "/etc/ssl/private"],
+    ),
+    owner(
+        "llm",
+        "https://llm.datasette.io/en/stable/setup.html",
+        &["~/.config/io.datasette.llm/keys.json"],
+    ),
+    owner(
+        "LuaRocks",
+        "https://github.com/luarocks/luarocks/blob/main/docs/luarocks_upload.md",
+        &["~/.luarocks/upload_config.lua"],
+    ),
+    owner(
+        "Maven",
+        "https://maven.apache.org/guides/mini/guide-encryption.html",
+        &["~/.m2/settings-security.xml", "~/.m2/settings.xml"],
+    ),
+    owner(
+        "Mercurial",
+        "https://www.mercurial-scm.org/help/topics/config",
+        &["~/.config/hg/hgrc", "~/.hgrc"],
+    ),
+    owner(
+        "Modal",
+        "https://modal.com/docs/reference/modal.config",
+        &["$MODAL_CONFIG_PATH", "~/.modal.toml"],
+    ),
+    owner(
+        "MySQL",
+        "https://dev.mysql.com/doc/refman/8.4/en/option-files.html",
+        &["/etc/mysql/debian.cnf", "~/.my.cnf", "~/.mylogin.cnf", "~/.mysql_history"],
+    ),
+    owner(
+        "Netlify CLI",
+        "https://docs.netlify.com/api-and-cli-guides/cli-guides/get-started-with-cli/",
+        &["~/.config/netlify", "~/.netlify"],
+    ),
+    owner(
+        "netrc",
+        "https://www.gnu.org/software/inetutils/manual/html_node/The-_002enetrc-file.html",
+        &["$NETRC", "~/.netrc"],
+    ),
+    owner("ngrok", "https://ngrok.com/docs/agent/config/", &["~/.config/ngrok", "~/.ngrok2"]),
+    owner(
+        "Node.js",
+        "https://nodejs.org/api/repl.html#persistent-history",
+        &["~/.node_repl_history"],
+    ),
+    owner(
+        "npm",
+        "https://docs.npmjs.com/cli/configuring-npm/npmrc",
+        &["$NPM_CONFIG_USERCONFIG", "$npm_config_userconfig", "~/.npmrc"],
+    ),
+    owner(
+        "NuGet",
+        "https://learn.microsoft.com/en-us/nuget/consume-packages/configuring-nuget-behavior",
+        &["~/.config/NuGet", "~/.nuget/NuGet", "~/.nuget/NuGet.Config"],
+    ),
+    owner(
+        "opencode",
+        "https://opencode.ai/docs/providers/",
+        &["~/.local/share/opencode/auth.json", "~/.local/share/opencode/mcp-auth.json"],
+    ),
+    owner(
+        "OpenSSH",
+        "https://man.openbsd.org/ssh#FILES",
+        &[
+            "/etc/ssh/ssh_host_dsa_key",
+            "/etc/ssh/ssh_host_ecdsa_key",
+            "/etc/ssh/ssh_host_ed25519_key",
+            "/etc/ssh/ssh_host_rsa_key",
+            "~/.ssh",
+        ],
+    ),
+    owner(
+        "Oracle Cloud CLI",
+        "https://docs.oracle.com/en-us/iaas/Content/API/Concepts/sdkconfig.htm",
+        &["~/.oci"],
+    ),
+    owner("pass", "https://www.passwordstore.org/", &["$PASSWORD_STORE_DIR", "~/.password-store"]),
+    owner(
+        "pip",
+        "https://pip.pypa.io/en/stable/topics/configuration/",
+        &["$PIP_CONFIG_FILE", "~/.config/pip/pip.conf", "~/.pip/pip.conf"],
+    ),
+    owner(
+        "PlanetScale CLI",
+        "https://planetscale.com/docs/reference/planetscale-cli",
+        &["~/.config/planetscale"],
+    ),
+    owner("pnpm", "https://pnpm.io/cli/config", &["~/.config/pnpm/rc"]),
+    owner(
+        "Poetry",
+        "https://python-poetry.org/docs/repositories/#configuring-credentials",
+        &["~/.config/pypoetry/auth.toml"],
+    ),
+    owner(
+        "PostgreSQL",
+        "https://www.postgresql.org/docs/current/libpq-pgpass.html",
+        &["$PGPASSFILE", "~/.pgpass", "~/.psql_history"],
+    ),
+    owner(
+        "Pulumi",
+        "https://www.pulumi.com/docs/iac/cli/commands/pulumi_login/",
+        &["$PULUMI_HOME/credentials.json", "~/.pulumi/credentials.json"],
+    ),
+    owner("PyPI", "https://packaging.python.org/en/latest/specifications/pypirc/", &["~/.pypirc"]),
+    owner(
+        "Python",
+        "https://docs.python.org/3/library/site.html#module-sitecustomize",
+        &["~/.python_history"],
+    ),
+    owner(
+        "Qwen Code",
+        "https://qwenlm.github.io/qwen-code-docs/",
+        &["~/.qwen/.env", "~/.qwen/oauth_creds.json"],
+    ),
+    owner("Railway CLI", "https://docs.railway.com/guides/cli", &["~/.railway"]),
+    owner(
+        "rclone",
+        "https://rclone.org/docs/#config-file",
+        &["$RCLONE_CONFIG", "$XDG_CONFIG_HOME/rclone", "~/.config/rclone"],
+    ),
+    owner(
+        "RubyGems",
+        "https://guides.rubygems.org/api-key-scopes/",
+        &["~/.gem/credentials", "~/.local/share/gem/credentials"],
+    ),
+    owner("s3cmd", "https://s3tools.org/kb/item14.htm", &["~/.s3cfg"]),
+    owner("Scaleway CLI", "https://github.com/scaleway/scaleway-cli", &["~/.config/scw"]),
+    owner("Sentry CLI", "https://docs.sentry.io/cli/configuration/", &["~/.sentryclirc"]),
+    owner(
+        "Snowflake",
+        "https://docs.snowflake.com/en/developer-guide/snowflake-cli/connecting/configure-cli",
+        &["$SNOWFLAKE_HOME", "~/.config/snowflake", "~/.snowflake", "~/.snowsql"],
+    ),
+    owner("SQLite", "https://sqlite.org/cli.html", &["~/.sqlite_history"]),
+    owner("Stripe CLI", "https://docs.stripe.com/stripe-cli", &["~/.config/stripe"]),
+    owner(
+        "Subversion",
+        "https://svnbook.red-bean.com/en/1.8/svn.advanced.confarea.html",
+        &["~/.subversion/auth"],
+    ),
+    owner("Supabase CLI", "https://supabase.com/docs/reference/cli/introduction", &["~/.supabase"]),
+    owner(
+        "Teleport",
+        "https://goteleport.com/docs/reference/cli/tsh/",
+        &["$TELEPORT_HOME", "~/.tsh"],
+    ),
+    owner(
+        "Terraform",
+        "https://developer.hashicorp.com/terraform/cli/config/config-file",
+        &["$TF_CLI_CONFIG_FILE", "~/.terraform.d/credentials.tfrc.json", "~/.terraformrc"],
+    ),
+    owner("Turso CLI", "https://docs.turso.tech/cli/introduction", &["~/.config/turso"]),
+    owner(
+        "uv",
+        "https://docs.astral.sh/uv/concepts/authentication/http/",
+        &["$UV_CREDENTIALS_DIR", "$XDG_DATA_HOME/uv/credentials", "~/.local/share/uv/credentials"],
+    ),
+    owner(
+        "Vault",
+        "https://developer.hashicorp.com/vault/docs/commands/token-helper",
+        &["~/.vault-token"],
+    ),
+    owner("Vercel CLI", "https://vercel.com/docs/cli", &["~/.local/share/com.vercel.cli"]),
+    owner(
+        "Wrangler",
+        "https://developers.cloudflare.com/workers/wrangler/",
+        &["~/.config/.wrangler", "~/.wrangler"],
+    ),
+    owner("Yarn", "https://yarnpkg.com/configuration/yarnrc", &["~/.yarnrc", "~/.yarnrc.yml"]),
+    owner(
+        "zsh",
+        "https://zsh.sourceforge.io/Doc/Release/Options.html#History",
+        &["~/.zsh_history"],
+    ),
 ];
 
-/// Places in system directories. An ordinary user cannot read them; a user who runs haft as root could.
-const IN_SYSTEM: &[&str] = &[
-    "/etc/NetworkManager/system-connections",
-    "/etc/docker/key.json",
-    "/etc/gshadow",
-    "/etc/gshadow-",
-    "/etc/ipsec.secrets",
-    "/etc/krb5.keytab",
-    "/etc/letsencrypt",
-    "/etc/mysql/debian.cnf",
-    "/etc/openvpn",
-    "/etc/ppp/chap-secrets",
-    "/etc/ppp/pap-secrets",
-    "/etc/security/opasswd",
-    "/etc/shadow",
-    "/etc/shadow-",
-    "/etc/ssh/ssh_host_dsa_key",
-    "/etc/ssh/ssh_host_ecdsa_key",
-    "/etc/ssh/ssh_host_ed25519_key",
-    "/etc/ssh/ssh_host_rsa_key",
-    "/etc/ssl/private",
-    "/etc/sudoers",
-    "/etc/sudoers.d",
-    "/etc/wireguard",
-];
-
-/// Variables that name a file or directory of credentials somewhere else, or several with colons between.
-const VARIABLES: &[&str] = &[
-    "AWS_SHARED_CREDENTIALS_FILE",
-    "AZURE_CONFIG_DIR",
-    "CLOUDSDK_CONFIG",
-    "DOCKER_CONFIG",
-    "GNUPGHOME",
-    "GOOGLE_APPLICATION_CREDENTIALS",
-    "KUBECONFIG",
-    "NETRC",
-    "NPM_CONFIG_USERCONFIG",
-    "PASSWORD_STORE_DIR",
-    "PGPASSFILE",
-    "PIP_CONFIG_FILE",
-];
-
-/// Names inside a directory that a variable puts somewhere else than in the home directory.
-const IN_MOVED: &[(&str, &[&str])] = &[
-    ("CARGO_HOME", &["credentials", "credentials.toml"]),
-    ("GRADLE_USER_HOME", &["gradle.properties"]),
-    ("XDG_CONFIG_HOME", &["gcloud", "gh", "git/credentials", "hub", "op", "rclone", "sops"]),
-    ("XDG_DATA_HOME", &["keyrings", "kwalletd"]),
-];
+const fn owner(
+    owner: &'static str,
+    source: &'static str,
+    places: &'static [&'static str],
+) -> CredentialOwner {
+    CredentialOwner { owner, source, places }
+}
 
 /// Returns all of the places, whether they exist or not: what is made there later is hidden as well.
 pub(super) fn credential_paths(
     variable: &dyn Fn(&str) -> Option<OsString>,
     home: &Path,
 ) -> Vec<PathBuf> {
-    let in_home = IN_HOME.iter().map(|name| home.join(name));
-    let in_system = IN_SYSTEM.iter().map(PathBuf::from);
-    let named = VARIABLES.iter().filter_map(|name| variable(name)).flat_map(|value| {
-        // Most of them name one place, whose name may hold a colon.
-        let all = std::iter::once(PathBuf::from(&value)).chain(std::env::split_paths(&value));
-        all.filter(|place| place.is_absolute()).collect::<Vec<_>>()
-    });
-    let moved = IN_MOVED.iter().flat_map(|(name, inside)| {
-        let directory = directory_of(variable, name);
-        directory
-            .into_iter()
-            .flat_map(|directory| inside.iter().map(move |name| directory.join(name)))
-    });
-    let mut places: Vec<PathBuf> = in_home.chain(in_system).chain(named).chain(moved).collect();
+    let places = CREDENTIALS.iter().flat_map(|owner| owner.places);
+    let mut places: Vec<PathBuf> =
+        places.flat_map(|place| paths_of(place, variable, home)).collect();
     places.sort();
     places.dedup();
     places
+}
+
+/// Returns the paths that a place of the table names.
+fn paths_of(place: &str, variable: &dyn Fn(&str) -> Option<OsString>, home: &Path) -> Vec<PathBuf> {
+    if let Some(name) = place.strip_prefix("~/") {
+        return vec![home.join(name)];
+    }
+    let Some(named) = place.strip_prefix('$') else { return vec![PathBuf::from(place)] };
+    match named.split_once('/') {
+        Some((name, inside)) => directory_of(variable, name)
+            .map(|directory| directory.join(inside))
+            .into_iter()
+            .collect(),
+        None => {
+            let Some(value) = variable(named) else { return Vec::new() };
+            // Most of them name one place, whose name may hold a colon.
+            let all = std::iter::once(PathBuf::from(&value)).chain(std::env::split_paths(&value));
+            all.filter(|place| place.is_absolute()).collect()
+        }
+    }
 }
 
 #[cfg(test)]
@@ -139,10 +521,16 @@ mod tests {
 
     #[test]
     fn lists_are_sorted_so_that_twins_show() {
-        let mut system = IN_SYSTEM.to_vec();
-        system.sort_unstable();
-        assert_eq!(system, IN_SYSTEM);
-        assert!(VARIABLES.is_sorted());
+        assert!(CREDENTIALS.is_sorted_by_key(|it| it.owner.to_lowercase()));
+        for CredentialOwner { owner, source, places } in CREDENTIALS {
+            assert!(places.is_sorted() && !places.is_empty(), "{owner}");
+            assert!(source.starts_with("https://"), "{owner}");
+        }
+        let mut all: Vec<&str> = CREDENTIALS.iter().flat_map(|it| it.places).copied().collect();
+        let count = all.len();
+        all.sort_unstable();
+        all.dedup();
+        assert_eq!(all.len(), count);
     }
 
     #[test]
@@ -157,6 +545,7 @@ mod tests {
         let found = credential_paths(&variable, Path::new("/home/ada"));
         for place in [
             "/home/ada/.ssh",
+            "/home/ada/.local/share/uv/credentials",
             "/tools/cargo/credentials.toml",
             "/elsewhere/gnupg",
             "/elsewhere/kube.yaml",

@@ -13,11 +13,16 @@ fn toolchains_on_the_path_are_found_through_links() {
         "home/.local/bin",
         "home/documents",
         "tools/node-22/bin",
+        "tools/node-22/lib/node_modules",
         "tools/lonely",
         "usual/go/bin",
+        "usual/go/src",
+        "usual/go/secrets",
     ] {
         std::fs::create_dir_all(base.join(made)).unwrap();
     }
+    std::fs::write(base.join("usual/go/.npmrc"), "").unwrap();
+    symlink(base.join("usual/go/secrets"), base.join("usual/go/share")).unwrap();
     std::fs::write(base.join("tools/node-22/bin/node"), "").unwrap();
     symlink(base.join("tools/node-22/bin/node"), home.join(".local/bin/node")).unwrap();
     std::fs::write(base.join("tools/lonely/program"), "").unwrap();
@@ -42,8 +47,10 @@ fn toolchains_on_the_path_are_found_through_links() {
         "home/.local/bin",
         "home/.rustup",
         "tools/lonely/program",
-        "tools/node-22",
-        "usual/go",
+        "tools/node-22/bin",
+        "tools/node-22/lib",
+        "usual/go/bin",
+        "usual/go/src",
     ];
     assert_eq!(found, expect.map(Path::new));
     assert!(places.readable.contains(&PathBuf::from("/usr")));

@@ -1,8 +1,10 @@
 //! `haft help-markdown`: the help of all commands and the table of settings as one Markdown text, which is committed as
-//! `docs/cli.md`.
+//! `docs/cli.md`. With `protected-paths` it is the table of protected names and hidden places, `docs/protected-paths.md`.
 
-use clap::Command;
+use clap::{Args, Command, ValueEnum};
+use haft_app::host_paths::CREDENTIALS;
 use haft_app::manifest::setting::{SETTINGS, Widens};
+use haft_sandbox::OBEYED_NAMES;
 
 use crate::error::{CommandResult, CommandStatus};
 use crate::views::output;
@@ -10,8 +12,37 @@ use crate::views::output;
 /// Characters of a line of help.
 const WIDTH: usize = 100;
 
-/// Runs the command: prints the help of the command line `haft`.
-pub(crate) fn run(haft: Command) -> CommandResult {
+/// The arguments of `haft help-markdown`.
+#[derive(Args)]
+pub(crate) struct HelpMarkdownArgs {
+    /// The page to print.
+    #[arg(value_enum, default_value_t)]
+    page: DocumentPage,
+}
+
+/// A page of the documentation that the program prints.
+#[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+enum DocumentPage {
+    /// The command line.
+    #[default]
+    Cli,
+    /// The protected names and the hidden places.
+    ProtectedPaths,
+}
+
+/// Runs the command: prints a page.
+pub(crate) fn run(args: &HelpMarkdownArgs, haft: Command) -> CommandResult {
+    match args.page {
+        DocumentPage::Cli => write_command_line(haft),
+        DocumentPage::ProtectedPaths => {
+            output::write_data(&protected_paths())?;
+            Ok(CommandStatus::Done)
+        }
+    }
+}
+
+/// Prints the help of the command line `haft`.
+fn write_command_line(haft: Command) -> CommandResult {
     let mut haft = haft.term_width(WIDTH);
     // Hands settings down to the commands, and gives commands their full names.
     haft.build();
@@ -72,4 +103,35 @@ fn write_settings(text: &mut String) {
         let (key, flag, env) = (code(setting.key), code(setting.flag), code(setting.env));
         text.push_str(&format!("| {key} | {flag} | {env} | {} | {untrusted} |\n", setting.doc));
     }
+}
+
+/// Returns the page about names that are protected and places that are hidden.
+fn protected_paths() -> String {
+    let code = |names: &[&str]| {
+        let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+        names.join(", ")
+    };
+    let link = |source: &str| match source.contains("://") {
+        true => format!("<{source}>"),
+        false => format!("[{source}]({source})"),
+    };
+    let mut text = String::from(
+        "# Protected names and hidden places\n\nThis file is generated: `cargo xtask generated` writes it. [security.md]\
+         (security.md) says what haft does with these\nnames and places.\n\n## Protected names\n\nNeither tools nor commands \
+         change files of these names in a root. `**` stands for everything below, and `/.` for the name\nalone. `[sandbox]` \
+         `protect` adds names, and `unprotect` removes some.\n\n| program | names | source |\n|---|---|---|\n",
+    );
+    for names in OBEYED_NAMES {
+        let (program, patterns, source) = (names.program, code(names.patterns), names.source);
+        text.push_str(&format!("| {program} | {patterns} | {} |\n", link(source)));
+    }
+    text.push_str(
+        "\n## Hidden places\n\nNo tool or command reads these files and directories, whether they lie in a root or not. `~` is \
+         the home directory. `$NAME` is the\nvalue of a variable.\n\n| program | places | source |\n|---|---|---|\n",
+    );
+    for owner in CREDENTIALS {
+        let places = code(owner.places);
+        text.push_str(&format!("| {} | {places} | {} |\n", owner.owner, link(owner.source)));
+    }
+    text
 }

@@ -196,6 +196,15 @@ fn the_reference_has_every_command_and_no_machine() {
 }
 
 #[test]
+fn the_page_of_protected_paths_has_both_tables() {
+    let world = World::new();
+    let text = world.run(&["help-markdown", "protected-paths"]);
+    for row in ["| Cargo | `.cargo/config`", "| uv | `$UV_CREDENTIALS_DIR`", "## Hidden places"] {
+        assert!(text.contains(row), "{row}: {text}");
+    }
+}
+
+#[test]
 fn colour_only_where_it_is_asked_for() {
     let world = World::new();
     let errors = |args: &[&str], variable: Option<(&str, &str)>| {

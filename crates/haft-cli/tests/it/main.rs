@@ -13,6 +13,7 @@ mod built_in_tools;
 mod calls;
 mod cloning;
 mod configuration;
+mod credentials;
 mod declared;
 mod doctor;
 mod durability;

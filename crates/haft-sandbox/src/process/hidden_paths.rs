@@ -28,8 +28,9 @@ impl HiddenPathResolver {
         let mut first = self.first.lock().unwrap_or_else(PoisonError::into_inner);
         let mut places = confinement.hidden.clone();
         for path in &confinement.hidden {
-            // A path that leads nowhere or in a circle has no target to hide.
-            let now = path.canonicalize().ok();
+            // A path that leads nowhere or in a circle has no target to hide. Most paths lead nowhere, which one system
+            // call shows.
+            let now = path.metadata().and_then(|_| path.canonicalize()).ok();
             if let Some(place) = &now
                 && first.len() < PATHS_MAX
             {
