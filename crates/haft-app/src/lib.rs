@@ -11,12 +11,14 @@ mod app_error;
 mod environment;
 mod haft_files;
 mod journal_location;
+mod loaded_paths;
 mod model_choice;
 mod network_guard;
 mod overrides;
 mod password;
 mod preset;
 mod privileged_keys;
+mod program_files;
 mod project_rules;
 #[cfg(feature = "providers")]
 mod providers;

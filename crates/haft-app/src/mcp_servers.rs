@@ -20,13 +20,17 @@ use haft_contract::{
 };
 use haft_mcp::{McpServerSpec, McpServerStatus, McpServers, McpTransport, ToolListCache};
 use haft_python::ParsedToolFileCache as _;
-use haft_sandbox::ProtectedPaths;
 use serde_json::json;
 
 use crate::app_error::{AppError, NextStep};
 use crate::host::AppHost;
+use crate::loaded_paths::{LoadedPath, RootProtection};
 use crate::manifest::{ServerEntry, ServerVariables, VariableValue};
 use crate::permission_names;
+use crate::program_files::{
+    MOVE_SCRIPT, PYTHON_ISOLATION, ProgramFiles, ProgramLine, isolation_place, packages_in_place,
+    runs_from_start,
+};
 use crate::python::KeyedTextCache;
 
 pub use self::grants::grant_summary;
@@ -44,6 +48,8 @@ pub struct McpSettings {
     pub entries: BTreeMap<String, ServerEntry>,
     /// Whether the manifest names some that do not hold, so that names of tools in it may be theirs.
     pub has_untrusted: bool,
+    /// The servers whose files cannot be protected, each with the reason.
+    refused: BTreeMap<String, String>,
 }
 
 /// The servers, and what starts them.
@@ -68,7 +74,7 @@ impl McpSettings {
             server_paths::resolve_program_path(entry.resolve_paths(directory), directory)
         };
         let placed = entries.into_iter().map(|(name, entry)| (name, placed(entry)));
-        Self { entries: placed.collect(), has_untrusted }
+        Self { entries: placed.collect(), has_untrusted, refused: BTreeMap::new() }
     }
 
     /// Returns the servers that are used.
@@ -76,34 +82,107 @@ impl McpSettings {
         self.entries.iter().filter(|(_, entry)| entry.is_enabled())
     }
 
-    /// Adds to the protected names the files of servers in the roots: a changed file would change the server.
-    pub fn protected<'a>(
-        &self,
-        protected: ProtectedPaths,
-        roots: impl Iterator<Item = &'a PathBuf>,
-    ) -> Result<ProtectedPaths, AppError> {
-        let roots: Vec<PathBuf> = roots.filter_map(|root| root.canonicalize().ok()).collect();
-        let own =
-            |entry| server_paths(entry).into_iter().chain(server_paths::deciding_paths(entry));
-        let own = self.enabled().flat_map(|(_, entry)| own(entry));
-        let patterns: Vec<String> = own.flat_map(|place| patterns(&place, &roots)).collect();
-        protected.with_patterns(patterns).map_err(AppError::configuration)
+    /// Returns the names of the files in the roots that the servers load: a changed file would change the server. A server
+    /// whose files cannot be protected is refused. Python does not look for modules where nothing protects them.
+    pub(crate) fn protect(
+        &mut self,
+        roots: &[PathBuf],
+        unprotected: &[String],
+        host: &AppHost,
+    ) -> RootProtection {
+        let canonical: Vec<PathBuf> =
+            roots.iter().filter_map(|root| root.canonicalize().ok()).collect();
+        let mut protection = RootProtection::default();
+        for (name, entry) in self.entries.iter_mut().filter(|(_, entry)| entry.is_enabled()) {
+            let what = format!("the MCP server {name}");
+            let (paths, problem) = loaded_files(what, entry, &canonical, host);
+            let found = RootProtection::of(&paths, roots.iter(), unprotected);
+            match (found, problem) {
+                (Ok(found), None) => protection.extend(found),
+                (Err(err), _) => {
+                    self.refused.insert(name.clone(), err.message);
+                }
+                (Ok(_), Some(why)) => {
+                    self.refused.insert(name.clone(), why);
+                }
+            }
+        }
+        protection
     }
 }
 
-/// Returns the patterns of a place that lies in a root, as it is spelled and where it is.
-fn patterns(place: &Path, roots: &[PathBuf]) -> Vec<String> {
-    let spelled = place.parent().and_then(|parent| parent.canonicalize().ok());
-    let spelled = spelled.zip(place.file_name()).map(|(parent, name)| parent.join(name));
-    let real = place.canonicalize().ok();
-    let within = |place: PathBuf| {
-        let root = roots.iter().find(|root| place.starts_with(root))?;
-        let within = place.strip_prefix(root).ok()?.to_str()?;
-        let name = root.file_name()?.to_str()?;
-        let is_plain = !within.is_empty() && !within.contains(['*', '\\']);
-        is_plain.then(|| format!("{name}/{within}/**"))
+/// Returns the paths that a server loads, and why it cannot be protected. Adds an option to a command of Python where that
+/// protects it.
+fn loaded_files(
+    what: String,
+    entry: &mut ServerEntry,
+    roots: &[PathBuf],
+    host: &AppHost,
+) -> (Vec<LoadedPath>, Option<String>) {
+    // A root that the manifest makes readable holds the data of a server.
+    let is_root = |path: &PathBuf| path.canonicalize().is_ok_and(|path| roots.contains(&path));
+    let own = server_paths(entry).into_iter().filter(|path| !is_root(path));
+    let own: Vec<PathBuf> = own.chain(server_paths::deciding_paths(entry)).collect();
+    // What a package that is installed in place loads from a root, the server can load only if it reads the root.
+    let reads_roots = !entry.requires.fs.read.is_empty() || !entry.requires.fs.write.is_empty();
+    let in_place = own.iter().filter(|_| reads_roots).flat_map(|it| packages_in_place(it));
+    let mut paths: Vec<LoadedPath> = own
+        .iter()
+        .cloned()
+        .chain(in_place)
+        .map(|path| LoadedPath {
+            what: format!("a file of {what}"),
+            path,
+            is_searched: false,
+            mend: MOVE_SCRIPT,
+        })
+        .collect();
+    let start = entry.cwd.as_ref().and_then(|cwd| Some(roots.first()?.join(cwd)));
+    let starts_in_root = start.as_ref().is_some_and(|start| {
+        let start = start.canonicalize().unwrap_or_else(|_| start.clone());
+        roots.iter().any(|root| start.starts_with(root))
+    });
+    let line = ProgramLine {
+        what,
+        words: entry.words().map(String::as_str).collect(),
+        start,
+        search_path: host.variable("PATH").unwrap_or_default(),
+        reads_roots,
     };
-    spelled.into_iter().chain(real).filter_map(within).collect()
+    let ProgramFiles { paths: found, has_script, alone } = line.files(roots);
+    paths.extend(found);
+    let texts = entry.env.0.iter().filter_map(|(name, value)| match value {
+        VariableValue::Text(text) => Some((name.as_str(), text.as_str())),
+        VariableValue::From(_) => None,
+    });
+    paths.extend(line.variable_paths(texts));
+    let isolation = isolation_place(&line.words);
+    let is_isolated = isolation.is_some() && (alone.is_some() || (starts_in_root && !has_script));
+    let problem = match alone {
+        Some(script) if !(script.can_be_isolated && is_isolated) => Some(format!(
+            "its program {} lies in a root itself, so the files beside it that it may load cannot be protected: {MOVE_SCRIPT}",
+            script.path.display()
+        )),
+        Some(_) | None if starts_in_root && !has_script && runs_from_start(&line.words) => {
+            Some(
+                "it starts in a root and runs what it finds there, which calls can change: leave out cwd, and name the \
+                 program by its path"
+                    .to_owned(),
+            )
+        }
+        Some(_) | None => None,
+    };
+    if let Some(place) = isolation.filter(|_| is_isolated) {
+        let before = entry.command.0.len();
+        let (words, place) = match place <= before {
+            true => (&mut entry.command.0, place),
+            false => (&mut entry.args, place - before),
+        };
+        if words.get(place).is_none_or(|word| word != PYTHON_ISOLATION) {
+            words.insert(place.min(words.len()), PYTHON_ISOLATION.to_owned());
+        }
+    }
+    (paths, problem)
 }
 
 impl McpBridge {
@@ -112,8 +191,15 @@ impl McpBridge {
         let cache: Arc<dyn ToolListCache> =
             Arc::new(McpListingCache(KeyedTextCache::new(host.state().mcp())));
         let logins = host.state().mcp_logins();
-        let specs =
-            settings.enabled().map(|(name, entry)| spec(name, entry, &extensions, &logins, host));
+        let specs = settings.enabled().map(|(name, entry)| {
+            let spec = spec(name, entry, &extensions, &logins, host);
+            match settings.refused.get(name) {
+                Some(why) => {
+                    McpServerSpec { transport: McpTransport::Unavailable(why.clone()), ..spec }
+                }
+                None => spec,
+            }
+        });
         Self { servers: McpServers::new(specs, &cache), extensions, host: host.clone() }
     }
 

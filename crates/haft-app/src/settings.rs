@@ -15,6 +15,7 @@ use crate::agents;
 use crate::app_error::{AppError, NextStep};
 use crate::host::AppHost;
 use crate::journal_location::JournalLocation;
+use crate::loaded_paths::RootProtection;
 use crate::manifest::{
     AgentSection, CommandEntry, DurabilitySection, ExampleChecks, FILE_NAME, LanguageEntry,
     Manifest, ManifestFile, ModelSection, PlanSection, SandboxSection, ScopeSection,
@@ -24,6 +25,7 @@ use crate::mcp_servers::McpSettings;
 use crate::overrides::SettingOverrides;
 use crate::preset::Preset;
 use crate::privileged_keys::split_privileged;
+use crate::program_files::{MOVE_SCRIPT, ProgramFiles, ProgramLine};
 use crate::project_rules::ProjectRuleFile;
 use crate::python::{PythonDirectories, directories};
 use crate::trust::TrustStore;
@@ -216,9 +218,13 @@ pub fn resolve_with(
         )?,
         has_untrusted: layer.has_untrusted_python,
     };
-    let mcp = McpSettings::resolve_entries(manifest.mcp, directory, layer.has_untrusted_servers);
-    sandbox.protected =
-        protected(&sandbox, &[std::slice::from_ref(&root), &roots].concat(), &python, &mcp, host)?;
+    let mut mcp =
+        McpSettings::resolve_entries(manifest.mcp, directory, layer.has_untrusted_servers);
+    let places = [std::slice::from_ref(&root), &roots].concat();
+    let mut protection = python.protection(places.iter(), &sandbox.unprotect)?;
+    protection.extend(mcp.protect(&places, &sandbox.unprotect, host));
+    protection.extend(command_files(&manifest.commands, &places, &sandbox.unprotect, host)?);
+    sandbox.protected = protected(&sandbox, &protection, host)?;
     let whole = file.as_ref().filter(|_| is_trusted).map(ManifestFile::path);
     sandbox.protected = agents::protected(sandbox.protected, &root, whole, &sandbox.unprotect)?;
     // An empty name is that of a variable that is set to nothing.
@@ -371,24 +377,56 @@ fn sandbox(
     SandboxSettings { is_off, resources, control_groups, readable, protected, unprotect }
 }
 
-/// Returns the protected names with what of Python tools and MCP servers lies in the roots.
+/// Returns the names of the files in the roots that declared commands load: a changed file would change the command.
+fn command_files(
+    commands: &[CommandEntry],
+    roots: &[PathBuf],
+    unprotected: &[String],
+    host: &AppHost,
+) -> Result<RootProtection, AppError> {
+    let canonical: Vec<PathBuf> =
+        roots.iter().filter_map(|root| root.canonicalize().ok()).collect();
+    let mut protection = RootProtection::default();
+    for entry in commands {
+        let start = canonical.first().map(|root| root.join(entry.cwd.as_deref().unwrap_or("")));
+        let line = ProgramLine {
+            what: format!("the command {}", entry.id),
+            words: entry.fixed_words(),
+            start,
+            search_path: host.variable("PATH").unwrap_or_default(),
+            reads_roots: true,
+        };
+        let ProgramFiles { paths, alone, .. } = line.files(&canonical);
+        let has_hosts =
+            entry.requires.as_ref().is_some_and(|requires| !requires.net.hosts.is_empty());
+        if let Some(program) = alone.filter(|_| has_hosts) {
+            return Err(AppError::configuration(format!(
+                "commands: {} reaches hosts, and its program {} lies in a root itself, so the files beside it that it may \
+                 load cannot be protected: {MOVE_SCRIPT}",
+                entry.id,
+                program.path.display()
+            )));
+        }
+        protection.extend(RootProtection::of(&paths, roots.iter(), unprotected)?);
+    }
+    Ok(protection)
+}
+
+/// Returns the protected names with those of files that programs of the configuration load from the roots.
 fn protected(
     sandbox: &SandboxSettings,
-    places: &[PathBuf],
-    python: &PythonDirectories,
-    mcp: &McpSettings,
+    protection: &RootProtection,
     host: &AppHost,
 ) -> Result<ProtectedPaths, AppError> {
-    let protection = python.protection(places.iter(), &sandbox.unprotect)?;
     // With other roots there may be something to unprotect, so an unknown name is no error.
-    let unknown = protection.unknown.iter().filter(|name| *name != WORKSPACE_AGENTS);
-    for name in unknown {
+    let unknown = protection.unknown(&sandbox.unprotect);
+    for name in unknown.into_iter().filter(|name| *name != WORKSPACE_AGENTS) {
         host.warn(format!(
             "nothing protects {name:?}, which is to be unprotected (sandbox.unprotect)"
         ));
     }
     let protected = sandbox.protected.clone().with_patterns(&protection.patterns);
-    mcp.protected(protected.map_err(AppError::configuration)?, places.iter())
+    protected.map_err(AppError::configuration)
 }
 
 /// Returns the manifest that is named, or the one that holds in the working directory.

@@ -79,6 +79,15 @@ impl CommandEntry {
         })
     }
 
+    /// Returns the program and its arguments; a word that holds a parameter is empty.
+    pub fn fixed_words(&self) -> Vec<&str> {
+        let words = self.argv.iter().flat_map(|item| match item {
+            ArgvItem::Word(word) => std::slice::from_ref(word),
+            ArgvItem::Group(words) => words.as_slice(),
+        });
+        words.map(|word| if word.contains('{') { "" } else { word.as_str() }).collect()
+    }
+
     /// Returns the keys whose values cannot be used, the place in the list where the key is one, and what is wrong.
     pub(super) fn problems(&self) -> Vec<(&'static str, Option<usize>, String)> {
         let mut problems = Vec::new();

@@ -4,14 +4,10 @@
 use std::path::{Path, PathBuf};
 
 use crate::manifest::ServerEntry;
+use crate::program_files::{PACKAGES, script_place};
 
-/// The directory of packages of Node.
-const PACKAGES: &str = "node_modules";
 /// The file that says what a virtual environment of Python is based on.
 const ENVIRONMENT_FILE: &str = "pyvenv.cfg";
-/// Programs whose first argument is the program that they run, in other words; a version may follow the name.
-const INTERPRETERS: [&str; 9] =
-    ["bun", "deno", "node", "nodejs", "perl", "php", "pypy", "python", "ruby"];
 
 /// Returns the places that a server reads because they are its own.
 pub(crate) fn server_paths(entry: &ServerEntry) -> Vec<PathBuf> {
@@ -44,10 +40,9 @@ fn program(entry: &ServerEntry) -> Option<&Path> {
 
 /// Returns the program that an interpreter runs.
 fn script(entry: &ServerEntry) -> Option<&Path> {
-    let mut words = entry.words();
-    let program = words.next()?;
-    let script = words.next().filter(|_| is_interpreter(program));
-    script.map(Path::new).filter(|path| is_named_file(path))
+    let words: Vec<&str> = entry.words().map(String::as_str).collect();
+    let script = words.get(script_place(&words)?)?;
+    Some(Path::new(*script)).filter(|path| is_named_file(path))
 }
 
 /// Returns whether a path is absolute and names a file.
@@ -58,20 +53,15 @@ fn is_named_file(path: &Path) -> bool {
 /// Returns a server whose script is named by its whole path, if it is one beneath `directory`. Another one could take the place
 /// of a script that is looked for where the server starts.
 pub(super) fn resolve_program_path(mut entry: ServerEntry, directory: &Path) -> ServerEntry {
-    if entry.command.0.first().is_some_and(|program| is_interpreter(program)) {
-        let script = entry.command.0.get_mut(1).or(entry.args.first_mut());
-        if let Some(script) = script.filter(|script| directory.join(script).is_file()) {
-            *script = directory.join(&*script).to_string_lossy().into_owned();
-        }
+    let words: Vec<&str> = entry.words().map(String::as_str).collect();
+    let script = script_place(&words).and_then(|place| match place {
+        place if place < entry.command.0.len() => entry.command.0.get_mut(place),
+        place => entry.args.get_mut(place - entry.command.0.len()),
+    });
+    if let Some(script) = script.filter(|script| directory.join(script).is_file()) {
+        *script = directory.join(&*script).to_string_lossy().into_owned();
     }
     entry
-}
-
-/// Returns whether a program is an interpreter, whose first argument is the program that it runs.
-fn is_interpreter(program: &str) -> bool {
-    let name = Path::new(program).file_name().and_then(|name| name.to_str());
-    let is_version = |char: char| char.is_ascii_digit() || char == '.';
-    name.is_some_and(|name| INTERPRETERS.contains(&name.trim_end_matches(is_version)))
 }
 
 /// Returns a script, and the packages of Node that it belongs to. The environment of Python is that of its interpreter:
@@ -144,18 +134,6 @@ mod tests {
         std::os::unix::fs::symlink(&script, &link).unwrap();
         let found = server_paths(&entry(&[&text(&link)]));
         assert!(found.contains(&packages) && found.contains(&link), "{found:?}");
-    }
-
-    #[test]
-    fn interpreters_are_known_by_their_names_and_versions() {
-        for program in
-            ["python", "python3", "python3.12", "/usr/bin/python3.11", "node22", "nodejs", "php8.3"]
-        {
-            assert!(is_interpreter(program), "{program}");
-        }
-        for program in ["python3-config", "nodemon", "3.12", "py", "node22x", "./perl/5.36", ""] {
-            assert!(!is_interpreter(program), "{program}");
-        }
     }
 
     #[test]

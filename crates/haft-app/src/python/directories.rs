@@ -3,8 +3,9 @@
 
 use std::path::{Path, PathBuf};
 
-use super::protection::{self, PythonProtection};
+use super::protection;
 use crate::app_error::AppError;
+use crate::loaded_paths::RootProtection;
 use crate::manifest::PythonEntry;
 
 /// Directories of Python tools.
@@ -23,8 +24,9 @@ impl PythonDirectories {
         &self,
         roots: impl Iterator<Item = &'a PathBuf>,
         unprotected: &[String],
-    ) -> Result<PythonProtection, AppError> {
-        protection::protection(&self.entries, roots, unprotected)
+    ) -> Result<RootProtection, AppError> {
+        let paths: Vec<_> = self.entries.iter().flat_map(protection::loaded_paths).collect();
+        RootProtection::of(&paths, roots, unprotected)
     }
 }
 

@@ -6,6 +6,7 @@ use std::os::unix::fs::symlink;
 use expect_test::{Expect, expect};
 
 use super::*;
+use crate::loaded_paths::RootProtection;
 
 /// A directory with a root in it that is called `root`.
 struct Place(tempfile::TempDir);
@@ -30,9 +31,9 @@ impl Place {
     fn check(&self, entry: &PythonEntry, unprotected: &[&str], expect: Expect) {
         let unprotected: Vec<String> = unprotected.iter().map(ToString::to_string).collect();
         let root = self.at("root");
-        let shown = match protection(std::slice::from_ref(entry), [&root].into_iter(), &unprotected)
-        {
-            Ok(PythonProtection { patterns, unknown }) => format!("{patterns:?} {unknown:?}"),
+        let found = RootProtection::of(&loaded_paths(entry), [&root].into_iter(), &unprotected);
+        let shown = match found {
+            Ok(found) => format!("{:?} {:?}", found.patterns, found.unknown(&unprotected)),
             Err(err) => {
                 err.message.replace(self.at("").to_string_lossy().trim_end_matches('/'), "/place")
             }
