@@ -85,7 +85,8 @@ pub(crate) const CRATE_EDGES: &[CrateEdges] = &[
     ),
     edges(
         "haft-plan",
-        &["haft-contract", "haft-journal", "haft-model", "haft"],
+        // The analysis of commands knows where a program reads code.
+        &["haft-contract", "haft-shell", "haft-journal", "haft-model", "haft"],
         &["haft-policy", "haft-sandbox", "haft-faults"],
     ),
     // Beside what plans need: what an agent narrows itself to is written in rules.

@@ -79,12 +79,20 @@ impl CheckedNode {
     }
 
     /// Returns the input of the call, made of the outputs of nodes that it depends on and the input of the plan.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a reference names nothing, or if a program would take its value for an option.
     pub fn resolve<'v>(
         &self,
         outputs: &dyn Fn(NodeId) -> Option<&'v Value>,
         input: Option<&'v Value>,
     ) -> Result<Value, ReferenceError> {
-        self.inputs.resolve(outputs, input)
+        let resolved = self.inputs.resolve(outputs, input)?;
+        if let Some(line) = self.contract.shell_line {
+            self.inputs.check_options(line, &resolved)?;
+        }
+        Ok(resolved)
     }
 
     /// Returns the contract of the tool that it calls.

@@ -273,7 +273,7 @@ impl<'p> PlanDriver<'p> {
         self.report(PlanEvent::NodeStarted { node: id, tool, attempt });
         let nodes = &self.nodes;
         let outputs = |id: NodeId| nodes.get(id.index())?.output.as_ref();
-        let inputs = match node.inputs.resolve(&outputs, self.options.input.as_ref()) {
+        let inputs = match node.resolve(&outputs, self.options.input.as_ref()) {
             Ok(inputs) => inputs,
             Err(err) => {
                 let is_cut = match err.reference.source {

@@ -108,7 +108,7 @@ codes! {
     LaterReference => "later_reference",
     /// A reference to a node that does not exist.
     UnknownReference => "unknown_reference",
-    /// A reference inside a line that a shell reads.
+    /// A reference where a shell or another program reads code, or in the place of a program.
     ShellLine => "shell_line",
     /// A reference into an input that is not given or lacks what it names.
     NoInput => "no_input",

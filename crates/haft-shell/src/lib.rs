@@ -21,6 +21,7 @@ mod analysis;
 mod analyzer;
 mod arithmetic;
 mod builtin;
+mod code_words;
 mod directories;
 mod findings;
 pub mod limits;
@@ -36,6 +37,7 @@ pub use analysis::{
     CommandWord, FileUse, FileUseMode, FileUseOrigin, ShellAnalysis, SimpleCommand, UnknownPart,
     UnknownReason,
 };
+pub use code_words::{OpenWord, code_places};
 
 /// Analyses a line as `bash -c` would run it.
 pub fn analyze_line(line: &str) -> ShellAnalysis {

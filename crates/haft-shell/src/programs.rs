@@ -122,6 +122,15 @@ pub(crate) fn is_special(name: &str) -> bool {
         || RUNNING_OPTIONS.iter().any(|options| options.program == name)
 }
 
+/// Programs that start others only at the wish of a person.
+const PAGERS: &[&str] =
+    &["crontab", "less", "mail", "mailx", "man", "more", "nano", "scp", "sftp", "view"];
+
+/// Returns whether a program runs its operands as commands, or reads them as a script.
+pub(crate) fn runs_operands(name: &str) -> bool {
+    RUNNERS.contains(&name) && !PAGERS.contains(&name)
+}
+
 /// Returns a program's file name.
 pub(crate) fn base_name(program: &str) -> &str {
     program.rsplit('/').next().unwrap_or(program)

@@ -7,8 +7,8 @@ use haft_contract::limits::{
     BASH_ARG_CHARS_MAX, BASH_ARGS_MAX, BASH_CMD_CHARS_MAX, BASH_CWD_CHARS_MAX,
 };
 use haft_contract::{
-    Access, CommandLine, Cx, Effect, ErrorCode, FileChange, OutputBody, Precondition, ShellRequest,
-    Tool, ToolError, ToolKind,
+    Access, CommandLine, Cx, Effect, ErrorCode, FileChange, OutputBody, Precondition,
+    ShellParameter, ShellRequest, Tool, ToolError, ToolKind,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -33,6 +33,7 @@ pub(crate) fn tools() -> Vec<Tool> {
         .kind(ToolKind::Execute)
         .effect(Effect::Once)
         .dangerous()
+        .shell_line(ShellParameter { parameter: "cmd", words: "args" })
         .requires(bash::shell_requirements())
         .accesses(|input: &SmithersBashInput| {
             let cwd = input.opts.as_ref().and_then(|opts| opts.cwd.as_ref());

@@ -256,3 +256,41 @@ fn programs_are_told_what_is_wrong_as_data() {
     check(&["run"], unknown, Some(0), "unknown_tool");
     check(&["plan", "show"], "{", None, "bad_json");
 }
+
+#[test]
+fn no_output_becomes_code() {
+    let world = World::with_files();
+    world.write("work/evil.txt", "x; touch pwned");
+    let plan = |cmd: &str, args: &str| {
+        let text = format!(
+            r#"{{"nodes": [
+              {{"id": 0, "tool": "read", "inputs": {{"path": "evil.txt"}}, "depends_on": []}},
+              {{"id": 1, "tool": "bash", "inputs": {{"cmd": "{cmd}", "args": {args}}}, "depends_on": [0]}}
+            ], "final_output_node": 1}}"#
+        );
+        world.write("work/plan.json", &text);
+    };
+    for (cmd, args, field) in [
+        ("sh", r#"["-c", "echo {{STEPS.0}}"]"#, "inputs.args[1]"),
+        ("timeout", r#"["5", "bash", "-c", "echo {{STEPS.0}}"]"#, "inputs.args[3]"),
+        ("{{STEPS.0}}", r#"["pwned"]"#, "inputs.cmd"),
+    ] {
+        plan(cmd, args);
+        for command in
+            [&["plan", "check", "plan.json"][..], &["run", "plan.json", "--allow", "bash"]]
+        {
+            let shown = world.shown(&world.haft(command).output().unwrap());
+            assert!(shown.contains(field) && shown.contains("node 1"), "{command:?}: {shown}");
+        }
+    }
+    // The same value as a further word is data.
+    plan("sh", r#"["-c", "printf '%s' \"$1\"", "sh", "{{STEPS.0}}"]"#);
+    let shown = world.run(&["run", "plan.json", "--allow", "bash"]);
+    assert!(shown.contains("x; touch pwned"), "{shown}");
+    world.write("work/evil.txt", "-delete");
+    plan("ls", r#"["{{STEPS.0}}"]"#);
+    let shown =
+        world.shown(&world.haft(&["run", "plan.json", "--allow", "bash"]).output().unwrap());
+    assert!(shown.contains("begins with a dash"), "{shown}");
+    assert!(!world.path("work/pwned").exists() && world.path("work/notes.txt").exists());
+}

@@ -1,7 +1,6 @@
 //! A node's inputs: their references, and the tool's schema around them.
 
 use haft::shown_value;
-use serde_json::Value;
 
 use super::ids::NodeIdTarget;
 use super::plan_check::PlanCheck;
@@ -34,22 +33,7 @@ pub(super) fn check_inputs(
     check_steps(node.id, &template, depends_on, check);
     check_input_references(node.id, &template, check.input, check.problems);
     if let Some(tool) = tool {
-        // A text out of a file or a page would be code in a line that a shell reads, however the line quotes it.
-        if let Some(line) = tool.contract.shell_line
-            && node.inputs.get(line.words).is_none_or(Value::is_null)
-        {
-            let (parameter, words) = (line.parameter, line.words);
-            template.each_reference("inputs", &mut |at, reference| {
-                if at.is_within_field(parameter) {
-                    let message = format!(
-                        "{reference} would become part of a line that a shell reads, and so could be code: give the \
-                         program alone in {parameter} and its words in {words}, as {{\"{parameter}\": \"grep\", \
-                         \"{words}\": [\"-c\", \"{reference}\", \"notes.txt\"]}}"
-                    );
-                    check.problems.push_for_node(node.id, &at.written(), Code::ShellLine, message);
-                }
-            });
-        }
+        check_code(node, tool, &template, check);
         let schema = match tool.schema {
             Ok(schema) => schema,
             Err(why) => {
@@ -76,6 +60,36 @@ pub(super) fn check_inputs(
         }
     }
     template
+}
+
+/// Checks that no reference stands where a program reads code. A text out of a file or a page would be code there.
+fn check_code(
+    node: &PlanNode,
+    tool: PlanTool<'_>,
+    template: &InputTemplate,
+    check: &mut PlanCheck<'_>,
+) {
+    let Some(line) = tool.contract.shell_line else { return };
+    let (parameter, words) = (line.parameter, line.words);
+    let has_words = node.inputs.get(words).is_some_and(|words| !words.is_null());
+    let code = if has_words { template.code_places(line) } else { vec![0] };
+    template.each_reference("inputs", &mut |at, reference| {
+        let Some(place) = at.word_place(line).filter(|place| code.contains(place)) else { return };
+        let message = match (place, has_words) {
+            (0, false) => format!(
+                "{reference} would become part of a line that a shell reads, and so could be code: give the program \
+                 alone in {parameter} and its words in {words}, as {{\"{parameter}\": \"grep\", \"{words}\": [\"-c\", \
+                 \"{reference}\", \"notes.txt\"]}}"
+            ),
+            (0, true) => format!("{reference} would decide which program runs: name the program"),
+            _ => format!(
+                "{reference} stands where a program reads code or is started: write the code itself, and hand the value on \
+                 as a further word, as {{\"{parameter}\": \"sh\", \"{words}\": [\"-c\", \"wc -l < \\\"$1\\\"\", \"sh\", \
+                 \"{reference}\"]}}"
+            ),
+        };
+        check.problems.push_for_node(node.id, &at.written(), Code::ShellLine, message);
+    });
 }
 
 fn describe(malformed: &InputTemplateFault) -> (Code, String) {

@@ -166,6 +166,62 @@ fn nothing_is_put_into_a_line_that_a_shell_reads() {
 }
 
 #[test]
+fn nothing_is_put_where_a_program_reads_code() {
+    let refused = |cmd: &str, args: Value| {
+        let plan = json!({"final_output_node": 1, "nodes": [
+            {"id": 0, "tool": "any"},
+            {"id": 1, "tool": "bash", "inputs": {"cmd": cmd, "args": args}, "depends_on": [0]},
+        ]});
+        let problems = check_text(&plan.to_string(), &tools(), PlanInput::Unknown).err();
+        let problems = problems.unwrap_or_default();
+        assert!(problems.iter().all(|problem| problem.code == Code::ShellLine), "{problems:?}");
+        problems.into_iter().map(|problem| problem.field).collect::<Vec<_>>().join(" ")
+    };
+    let last = |cmd: &str, args: &[&str]| refused(cmd, json!(args));
+    assert_eq!(last("sh", &["-c", "echo {{STEPS.0}}"]), "inputs.args[1]");
+    assert_eq!(last("bash", &["-c", "{{STEPS.0}}"]), "inputs.args[1]");
+    assert_eq!(last("env", &["sh", "-c", "{{STEPS.0}}"]), "inputs.args[2]");
+    assert_eq!(last("env", &["-S", "{{STEPS.0}}"]), "inputs.args[1]");
+    assert_eq!(last("timeout", &["5", "bash", "-c", "{{STEPS.0}}"]), "inputs.args[3]");
+    assert_eq!(last("python3", &["-c", "{{STEPS.0}}"]), "inputs.args[1]");
+    assert_eq!(last("node", &["-e", "{{STEPS.0}}"]), "inputs.args[1]");
+    assert_eq!(last("awk", &["{{STEPS.0}}", "notes.txt"]), "inputs.args[0]");
+    assert_eq!(last("sed", &["{{STEPS.0}}", "notes.txt"]), "inputs.args[0]");
+    assert_eq!(last("{{STEPS.0}}", &["pwned"]), "inputs.cmd");
+    assert_eq!(last("./{{STEPS.0.name}}", &[]), "inputs.cmd");
+    assert_eq!(refused("sh", json!("{{STEPS.0.words}}")), "inputs.args");
+    assert_eq!(last("grep", &["-c", "{{STEPS.0}}", "notes.txt"]), "");
+    assert_eq!(last("sh", &["-c", "wc -l < \"$1\"", "sh", "{{STEPS.0}}"]), "");
+    assert_eq!(last("sed", &["-n", "1p", "{{STEPS.0}}"]), "");
+    assert_eq!(refused("ls", json!("{{STEPS.0.words}}")), "");
+}
+
+#[test]
+fn no_value_becomes_an_option() {
+    let resolved = |args: Value, output: Value| {
+        let plan = json!({"final_output_node": 1, "nodes": [
+            {"id": 0, "tool": "any"},
+            {"id": 1, "tool": "bash", "inputs": {"cmd": "cat", "args": args}, "depends_on": [0]},
+        ]});
+        let checked = check_text(&plan.to_string(), &tools(), PlanInput::Unknown).unwrap();
+        let node = checked.nodes().last().unwrap();
+        match node.resolve(&|_| Some(&output), None) {
+            Ok(inputs) => inputs["args"].to_string(),
+            Err(err) => err.to_string(),
+        }
+    };
+    let is_refused = |args: Value, output: Value| {
+        resolved(args, output).contains("begins with a dash, so that the program")
+    };
+    assert!(is_refused(json!(["{{STEPS.0}}"]), json!("-delete")));
+    assert!(is_refused(json!("{{STEPS.0}}"), json!([".", "-exec", "sh", "-c", "date", ";"])));
+    assert!(is_refused(json!(["{{STEPS.0}}", "--"]), json!("-delete")));
+    assert_eq!(resolved(json!(["--", "{{STEPS.0}}"]), json!("-x")), r#"["--","-x"]"#);
+    assert_eq!(resolved(json!(["-n{{STEPS.0}}"]), json!("-1")), r#"["-n-1"]"#);
+    assert_eq!(resolved(json!("{{STEPS.0}}"), json!(["a", "b-c"])), r#"["a","b-c"]"#);
+}
+
+#[test]
 fn everything_is_told_at_once() {
     check_plan(
         &json!({"final_output_node": 9, "allow": ["wirte"], "nodes": [

@@ -31,6 +31,7 @@ References, in inputs only:
 - A value that is one reference keeps its type; in longer text it is written out.
 - Refer to parts of an output only where the tool's listing shows them: output_schema is their schema, output_example one output. Of other tools refer to the whole output.
 - There is none in a line that a shell reads: bash takes the program in cmd and its words in args, where references may stand.
+- There is none in the place of a program, or where a program reads code: not in cmd, and not after sh -c, python -c, node -e, awk or sed. Hand the value on as a further word: sh -c 'wc -l < "$1"' sh VALUE.
 Write every other value in full. There are no other placeholders.
 
 If the listed tools cannot do what is asked, do not make do with something else. Answer {"missing_capability":"what is missing"}.

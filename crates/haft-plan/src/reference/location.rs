@@ -1,6 +1,8 @@
 //! The way to a place inside a value, kept on the stack while the value is walked, and written only when it is
 //! reported: most walks find nothing to report.
 
+use haft_contract::ShellParameter;
+
 use super::path::{ReferencePathSegment, is_plain};
 
 /// The way to a place inside a value.
@@ -38,12 +40,18 @@ impl<'t> ValueLocation<'t> {
         self.before.map_or(0, |before| before.depth() + 1)
     }
 
-    /// Returns whether the way leads into that field of the whole.
-    pub(crate) fn is_within_field(&self, field: &str) -> bool {
-        match (self.before, self.step) {
-            (Some(whole), ValueLocationStep::Name(name)) if whole.before.is_none() => name == field,
-            (Some(before), _) => before.is_within_field(field),
-            (None, _) => false,
+    /// Returns which word of a command the place is: 0 for the program, else the number of the argument from 1. A place that
+    /// is all arguments is the first one.
+    pub(crate) fn word_place(&self, line: ShellParameter) -> Option<usize> {
+        let pointer = self.pointer();
+        let mut steps = pointer.strip_prefix('/')?.split('/');
+        match (steps.next()?, steps.next()) {
+            (field, None) if field == line.parameter => Some(0),
+            (field, None) if field == line.words => Some(1),
+            (field, Some(item)) if field == line.words => {
+                item.parse::<usize>().ok()?.checked_add(1)
+            }
+            _ => None,
         }
     }
 

@@ -77,6 +77,12 @@ pub enum UnresolvedReason {
         "brings in too much: the references of one node together are at most {RESOLVED_BYTES_MAX} bytes"
     )]
     TooLarge,
+    /// The value begins with a dash, among the arguments of a command.
+    #[error(
+        "begins with a dash, so that the program would take it for an option: put the word -- before it, if the program knows \
+         it, or give a value that does not begin with a dash, such as ./-x for a file"
+    )]
+    TakenForOption,
 }
 
 /// Says which text cannot be read.

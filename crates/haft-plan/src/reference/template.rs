@@ -1,19 +1,25 @@
 //! Inputs whose references were read, and what becomes of them when the outputs are known.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 use haft::{OpenValue, OpenValues};
+use haft_contract::ShellParameter;
+use haft_shell::OpenWord;
 use serde_json::Value;
 
 use super::location::ValueLocation;
 use super::piece::{
     InputTemplateError, InputTemplateFault, InputTemplatePart, InputTemplatePiece, Reference,
-    ReferenceError, ReferenceSource,
+    ReferenceError, ReferenceSource, UnresolvedReason,
 };
 use super::read::{foreign, pieces};
 use super::resolve::ReferenceResolver;
 use crate::limits::INPUTS_DEPTH_MAX;
 use crate::node_id::NodeId;
+
+/// From this word on, programs take every word for an operand.
+const END_OF_OPTIONS: &str = "--";
 
 type ReferenceVisitor<'f> = dyn FnMut(&ValueLocation<'_>, &Reference) + 'f;
 
@@ -43,6 +49,71 @@ impl InputTemplate {
     /// Calls `visit` with each reference and where it stands.
     pub(crate) fn each_reference(&self, field: &str, visit: &mut ReferenceVisitor<'_>) {
         self.0.each_reference(&ValueLocation::of_whole(field), visit);
+    }
+
+    /// Returns which words of a command hold references where a program would read them as code. The program is word 0.
+    pub(crate) fn code_places(&self, line: ShellParameter) -> Vec<usize> {
+        let (value, _) = self.preview(None);
+        let mut open = HashSet::new();
+        self.each_reference("", &mut |at, _| open.extend(at.word_place(line)));
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let program = value.get(line.parameter).map(text).unwrap_or_default();
+        let arguments = match value.get(line.words) {
+            Some(Value::Array(items)) => items.iter().map(text).collect(),
+            // All arguments are one reference.
+            Some(whole) => vec![text(whole)],
+            None => Vec::new(),
+        };
+        let words = std::iter::once(program).chain(arguments).enumerate();
+        let words = words.map(|(place, text)| match open.contains(&place) {
+            // A reference begins with two braces.
+            true => {
+                OpenWord::Open { prefix: text.split("{{").next().unwrap_or_default().to_owned() }
+            }
+            false => OpenWord::Fixed(text),
+        });
+        haft_shell::code_places(&words.collect::<Vec<_>>())
+    }
+
+    /// Checks that no value of a reference begins with a dash where a program would take it for an option. `resolved` is the
+    /// value of this template.
+    pub(crate) fn check_options(
+        &self,
+        line: ShellParameter,
+        resolved: &Value,
+    ) -> Result<(), ReferenceError> {
+        let Some(arguments) = resolved.get(line.words).and_then(Value::as_array) else {
+            return Ok(());
+        };
+        let end = arguments.iter().position(|word| word == END_OF_OPTIONS);
+        let is_option = |place: usize| {
+            let word = arguments.get(place).and_then(Value::as_str).unwrap_or_default();
+            word.starts_with('-') && end.is_none_or(|end| place <= end)
+        };
+        let written = self.to_value();
+        let written = written.get(line.words);
+        let mut found = None;
+        self.each_reference("inputs", &mut |at, reference| {
+            let Some(place) = at.word_place(line).and_then(|place| place.checked_sub(1)) else {
+                return;
+            };
+            let takes_option = match written {
+                Some(Value::Array(items)) => {
+                    // A word that begins with other text is what the plan made it.
+                    let begins = items.get(place).and_then(Value::as_str);
+                    begins.is_some_and(|text| text.starts_with("{{")) && is_option(place)
+                }
+                Some(_) | None => (0..arguments.len()).any(is_option),
+            };
+            if takes_option && found.is_none() {
+                found = Some(ReferenceError {
+                    field: at.written(),
+                    reference: reference.clone(),
+                    why: UnresolvedReason::TakenForOption,
+                });
+            }
+        });
+        found.map_or(Ok(()), Err)
     }
 
     /// Returns the value with every reference replaced by what it names. A node's output is the data of its envelope.

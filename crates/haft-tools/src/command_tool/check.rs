@@ -6,20 +6,18 @@ use std::collections::BTreeSet;
 use haft_contract::limits::{
     BASH_ARGS_MAX, BASH_CWD_CHARS_MAX, COMMAND_DESCRIPTION_CHARS_MAX, TIMEOUT_MS_MAX,
 };
-use haft_shell::analyze_argv;
+use haft_shell::{OpenWord, analyze_argv, code_places};
 use serde_json::{Map, Value, json};
 
 use super::template::{CommandTemplate, TemplateWord};
 use super::{ArgvItem, CommandToolSpec};
 
-/// Programs that run what an option gives them as code.
-const INTERPRETERS: &[&str] = &[
-    "bash", "dash", "fish", "ksh", "node", "perl", "php", "python", "python3", "ruby", "sh", "zsh",
-];
-/// Their long options that do.
-const LONG_OPTIONS: &[&str] = &["--eval", "--print", "--command"];
 /// Types of values that are words.
 const TYPES: &[&str] = &["boolean", "integer", "number", "string"];
+/// Types of values that are no code, whatever the value is.
+const NUMBER_TYPES: &[&str] = &["boolean", "integer", "number"];
+/// A value of such a type.
+const NUMBER: &str = "1";
 
 /// One thing that is wrong with a declaration.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,7 +91,7 @@ pub(super) fn check_spec(
             if let Some(place) = empty {
                 problems.add_item("argv", place, "argv: expected words in the group, found none");
             }
-            problems.check_code(&template);
+            problems.check_code(&template, &parameters);
             problems.check_use(&template, &parameters, spec);
             let programs = programs(&template);
             match problems.all.is_empty() {
@@ -171,37 +169,30 @@ impl CommandToolProblems {
     }
 
     /// Refuses a value in a place where a program reads code: it would not be one word but whatever it says.
-    fn check_code(&mut self, template: &CommandTemplate) {
+    fn check_code(&mut self, template: &CommandTemplate, parameters: &Value) {
         let words: Vec<(usize, &TemplateWord)> = template
             .items()
             .iter()
             .enumerate()
             .flat_map(|(place, item)| item.words.iter().map(move |word| (place, word)))
             .collect();
-        let is_interpreter = |word: &TemplateWord| {
-            let name = word.literal().and_then(|text| text.rsplit('/').next());
-            name.is_some_and(|name| INTERPRETERS.contains(&name))
+        // A program that is a value is a problem by itself.
+        if words.first().is_none_or(|(_, program)| program.literal().is_none()) {
+            return;
+        }
+        let open = |(_, word): &(usize, &TemplateWord)| {
+            let is_harmless = word.parameters().all(|name| is_number(parameters, name));
+            match word.literal() {
+                Some(text) => OpenWord::Fixed(text.to_owned()),
+                None if is_harmless => OpenWord::Fixed(word.with_values(NUMBER)),
+                None => {
+                    OpenWord::Open { prefix: word.literal_prefix().unwrap_or_default().to_owned() }
+                }
+            }
         };
-        let Some(start) = words.iter().position(|(_, word)| is_interpreter(word)) else { return };
-        let of_interpreter = words.get(start..).unwrap_or_default();
-        // The word after an option may be code.
-        let after = of_interpreter.windows(2).filter_map(|pair| {
-            let [(_, option), (place, word)] = pair else { return None };
-            let option = option.literal().filter(|_| word.literal().is_none())?;
-            let short = option.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
-            let is_short = short.is_some_and(|letters| {
-                letters.ends_with(['c', 'e', 'r', 'p']) || ["cx", "cv", "cu"].contains(&letters)
-            });
-            (is_short || LONG_OPTIONS.contains(&option)).then_some(*place)
-        });
-        // The rest of an option's own word may be code.
-        let within = of_interpreter.iter().filter(|(_, word)| {
-            word.literal_prefix().is_some_and(|start| match start.split_once('=') {
-                Some((option, _)) => LONG_OPTIONS.contains(&option),
-                None => start.starts_with("-c") || start.starts_with("-e"),
-            })
-        });
-        for place in after.chain(within.map(|(place, _)| *place)).collect::<BTreeSet<_>>() {
+        let code = code_places(&words.iter().map(open).collect::<Vec<_>>());
+        let places = code.into_iter().filter_map(|place| Some(words.get(place)?.0));
+        for place in places.collect::<BTreeSet<_>>() {
             self.add_item(
                 "argv",
                 place,
@@ -254,6 +245,13 @@ impl CommandToolProblems {
             }
         }
     }
+}
+
+/// Returns whether the values of a parameter are numbers or booleans.
+fn is_number(parameters: &Value, name: &str) -> bool {
+    let property = parameters.get("properties").and_then(|properties| properties.get(name));
+    let declared = property.and_then(|property| property.get("type")).and_then(Value::as_str);
+    declared.is_some_and(|declared| NUMBER_TYPES.contains(&declared))
 }
 
 fn is_list(property: &Value) -> bool {

@@ -169,6 +169,15 @@ impl TemplateWord {
         }
     }
 
+    /// Returns the word with this value for each parameter.
+    pub(super) fn with_values(&self, value: &str) -> String {
+        let text = |piece: &TemplatePiece| match piece {
+            TemplatePiece::Text(text) => text.clone(),
+            TemplatePiece::Parameter(_) => value.to_owned(),
+        };
+        self.pieces.iter().map(text).collect()
+    }
+
     /// Returns whether programs take every word after this one for an operand.
     fn ends_options(&self) -> bool {
         self.literal() == Some(END_OF_OPTIONS)

@@ -210,6 +210,11 @@ fn no_value_becomes_code() {
         json!(["bash", "-cx", "{x}"]),
         json!(["perl", "-e{x}"]),
         json!(["node", "--eval={x}"]),
+        json!(["awk", "{x}", "notes.txt"]),
+        json!(["sed", "-e", "{x}", "notes.txt"]),
+        json!(["env", "-S", "{x}"]),
+        json!(["timeout", "5", "{x}"]),
+        json!(["python3", "{x}"]),
     ] {
         assert!(refused(argv.clone()), "{argv}");
     }
