@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::io::ErrorKind::{ConnectionAborted, ConnectionReset};
+use std::net::IpAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +22,8 @@ use tower_service::Service;
 use crate::limits::{
     CONNECTIONS_MAX, DRAIN_MS_MAX, HEADER_BYTES_MAX, HEADER_MS_MAX, HEADERS_MAX, UNREAD_MS_MAX,
 };
-use crate::site::{HttpSite, LocalAddress};
+use crate::places::{ClientConnection, UnprovenConnections};
+use crate::site::{HttpSite, RequestConnection};
 
 /// Pause after a connection could not be accepted, in milliseconds. If descriptors are used up,
 /// retrying at once does not help.
@@ -40,14 +42,21 @@ pub async fn serve(
     let open = TaskTracker::new();
     let (end, abort) = (CancellationToken::new(), CancellationToken::new());
     let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let unproven = UnprovenConnections::default();
     let mut admitting = pin!(async {
         loop {
+            let (stream, peer) = accept(&listener).await;
+            if places.available_permits() == 0 {
+                unproven.close_oldest();
+            }
             let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
-            let stream = accept(&listener).await;
+            let client = unproven.add(peer);
             let (router, end, abort) = (router.clone(), end.clone(), abort.clone());
             open.spawn(async move {
+                let closed = client.closed.clone();
                 tokio::select! {
-                    () = serve_connection(stream, router, end, UNREAD_MS_MAX) => {}
+                    () = serve_connection(stream, router, end, &client, UNREAD_MS_MAX) => {}
+                    () = closed.cancelled() => {}
                     () = abort.cancelled() => {}
                 }
                 drop(place);
@@ -66,10 +75,10 @@ pub async fn serve(
     open.wait().await;
 }
 
-async fn accept(listener: &TcpListener) -> TcpStream {
+async fn accept(listener: &TcpListener) -> (TcpStream, IpAddr) {
     loop {
         match listener.accept().await {
-            Ok((stream, _)) => return stream,
+            Ok((stream, peer)) => return (stream, peer.ip().to_canonical()),
             // The client closed the connection.
             Err(err) if matches!(err.kind(), ConnectionAborted | ConnectionReset) => {}
             Err(_) => sleep(Duration::from_millis(ACCEPT_AGAIN_MS)).await,
@@ -77,20 +86,22 @@ async fn accept(listener: &TcpListener) -> TcpStream {
     }
 }
 
-/// Serves one client until it closes the connection, leaves sent data unread for too long, or has
-/// its last answer after `end`.
+/// Serves one client until it closes the connection, shows no token, leaves sent data unread for too long, or has its last
+/// answer after `end`.
 async fn serve_connection(
     stream: TcpStream,
     router: Router,
     end: CancellationToken,
+    client: &Arc<ClientConnection>,
     unread_ms: u32,
 ) {
     let Ok(local) = stream.local_addr() else { return };
     // Answers are written in one piece, so delaying them for more data gains nothing.
     let _ = stream.set_nodelay(true);
     let _ = rustix::net::sockopt::set_tcp_user_timeout(&stream, unread_ms);
+    let of_requests = RequestConnection { local, client: Arc::clone(client) };
     let service = service_fn(move |mut request: hyper::Request<Incoming>| {
-        request.extensions_mut().insert(LocalAddress(local));
+        request.extensions_mut().insert(of_requests.clone());
         let mut router = router.clone();
         async move {
             Ok::<_, Infallible>(
@@ -108,6 +119,7 @@ async fn serve_connection(
     // An error of a connection concerns only its client, which was notified if possible.
     tokio::select! {
         _ = &mut connection => return,
+        () = client.wait_unproven() => return,
         () = end.cancelled() => connection.as_mut().graceful_shutdown(),
     }
     let _ = connection.await;
@@ -131,7 +143,9 @@ mod tests {
         client.write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n").await.unwrap();
         // The kernel enforces this timeout, and a test cannot advance its clock. The test passes if
         // the connection ends at all: the client stays connected, and nothing else ends it.
-        serve_connection(stream, router, CancellationToken::new(), 100).await;
+        let connection = UnprovenConnections::default().add(IpAddr::from([127, 0, 0, 1]));
+        connection.set_proven();
+        serve_connection(stream, router, CancellationToken::new(), &connection, 100).await;
         drop(client);
     }
 }

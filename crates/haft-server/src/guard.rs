@@ -3,7 +3,7 @@
 //! excludes foreign names that resolve to it. The Origin header must be the server's own. An
 //! accepted request still needs the token.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 use std::str::FromStr;
 
 use http::header::{AUTHORIZATION, HOST, ORIGIN};
@@ -36,11 +36,11 @@ impl RequestGuard {
         let local = local.to_canonical();
         for named in named.into_iter().chain([host]) {
             let foreign = || HttpRefusal::HostForeign(named.to_owned());
-            let authority = Authority::from_str(named).map_err(|_| foreign())?;
-            let name = authority.host();
+            let name = Authority::from_str(named).ok().and_then(|_| host_name(named));
+            let name = name.ok_or_else(foreign)?;
             // DNS cannot redirect a literal address, so the address of the connection is always
             // correct.
-            let is_local = match name.trim_start_matches('[').trim_end_matches(']').parse() {
+            let is_local = match name.parse() {
                 Ok(address) => {
                     let address = IpAddr::to_canonical(&address);
                     address == local || (address.is_loopback() && local.is_loopback())
@@ -48,7 +48,7 @@ impl RequestGuard {
                 Err(_) => name.eq_ignore_ascii_case("localhost") && local.is_loopback(),
             };
             let is_own = is_local || self.hosts.iter().any(|one| one.eq_ignore_ascii_case(name));
-            if !is_own || authority.as_str().contains('@') {
+            if !is_own {
                 return Err(foreign());
             }
         }
@@ -82,6 +82,24 @@ impl RequestGuard {
 }
 
 const BEARER: &[u8] = b"Bearer ";
+
+/// Returns the name or the address in a host with an optional port; `None` if there is anything else in it.
+fn host_name(named: &str) -> Option<&str> {
+    let (name, rest) = match named.strip_prefix('[') {
+        Some(inner) => {
+            let (address, rest) = inner.split_once(']')?;
+            address.parse::<Ipv6Addr>().ok()?;
+            (address, rest)
+        }
+        None => named.split_at(named.find(':').unwrap_or(named.len())),
+    };
+    let is_port = rest.is_empty()
+        || rest.strip_prefix(':').is_some_and(|port| {
+            port.is_empty()
+                || (port.bytes().all(|it| it.is_ascii_digit()) && port.parse::<u16>().is_ok())
+        });
+    (is_port && !name.is_empty() && !name.contains('@')).then_some(name)
+}
 
 /// Returns the value of a header that occurs exactly once.
 fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
@@ -118,7 +136,16 @@ mod tests {
                 guard().check_site(&parts("/mcp", &[("host", host)]), local.parse().unwrap());
             assert_eq!(checked.is_ok(), expect, "{host} at {local}: {checked:?}");
         };
-        for host in ["127.0.0.1:4238", "127.0.0.1", "localhost:1", "LOCALHOST", "[::1]:4238"] {
+        for host in [
+            "127.0.0.1:4238",
+            "127.0.0.1",
+            "127.0.0.1:",
+            "localhost:1",
+            "LOCALHOST",
+            "[::1]:4238",
+            "[::1]",
+            "[::ffff:127.0.0.1]:4238",
+        ] {
             check("127.0.0.1", host, true);
         }
         check("::1", "localhost:4238", true);
@@ -137,6 +164,14 @@ mod tests {
             "",
             "a b",
             "0.0.0.0",
+            "[::ffff:127.0.0.1].evil",
+            "[::1]evil.example:80",
+            "[127.0.0.1]",
+            "::1",
+            "127.0.0.1:evil",
+            "127.0.0.1:80:evil",
+            "localhost:65536",
+            "localhost:+80",
         ] {
             check("127.0.0.1", host, false);
         }

@@ -8,6 +8,7 @@ mod body;
 mod connections;
 mod guard;
 pub mod limits;
+mod places;
 mod refusal;
 mod site;
 mod token;

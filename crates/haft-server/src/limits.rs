@@ -2,8 +2,16 @@
 
 /// Open connections.
 ///
-/// Limit (HTTP): further connections wait.
+/// Limit (HTTP): the oldest one that did not show the token is closed; if all did, further connections wait.
 pub const CONNECTIONS_MAX: usize = 256;
+/// Open connections from one address that did not show the token.
+///
+/// Limit (HTTP): the oldest one is closed.
+pub const PEER_CONNECTIONS_MAX: usize = 128;
+/// Time until a new connection shows the token, in milliseconds.
+///
+/// Limit (HTTP): the connection is closed.
+pub const TOKEN_MS_MAX: u64 = 5_000;
 /// Headers of a request, in bytes.
 ///
 /// Limit (HTTP): the request is refused with 431.

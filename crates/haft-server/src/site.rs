@@ -19,14 +19,20 @@ use tower_service::Service;
 use crate::body;
 use crate::guard::RequestGuard;
 use crate::limits::HEADER_BYTES_MAX;
+use crate::places::ClientConnection;
 use crate::refusal::HttpRefusal;
 
 /// The path of the health check, which needs no token.
 pub const HEALTH_PATH: &str = "/healthz";
 
-/// The server's address of a request's connection.
-#[derive(Clone, Copy)]
-pub(crate) struct LocalAddress(pub(crate) SocketAddr);
+/// The connection of a request.
+#[derive(Clone)]
+pub(crate) struct RequestConnection {
+    /// The server's address of the connection.
+    pub(crate) local: SocketAddr,
+    /// Its place among the others.
+    pub(crate) client: Arc<ClientConnection>,
+}
 
 /// The services of the server.
 pub struct HttpSite {
@@ -87,7 +93,8 @@ impl HttpSite {
         let admit = move |request: Request, next: Next| {
             let guard = Arc::clone(&guard);
             async move {
-                let local = request.extensions().get::<LocalAddress>().map(|local| local.0.ip());
+                let connection = request.extensions().get::<RequestConnection>().cloned();
+                let local = connection.as_ref().map(|connection| connection.local.ip());
                 let local = local.unwrap_or(IpAddr::from([0, 0, 0, 0]));
                 let (parts, body) = request.into_parts();
                 // The HTTP parser limits its buffer, which may be larger than the limit for headers.
@@ -98,7 +105,14 @@ impl HttpSite {
                     return HttpRefusal::HeadersLong(HEADER_BYTES_MAX).into_response();
                 }
                 let admitted = guard.check_site(&parts, local).and_then(|()| {
-                    if parts.uri.path() == HEALTH_PATH { Ok(()) } else { guard.check_token(&parts) }
+                    if parts.uri.path() == HEALTH_PATH {
+                        return Ok(());
+                    }
+                    guard.check_token(&parts)?;
+                    if let Some(connection) = &connection {
+                        connection.client.set_proven();
+                    }
+                    Ok(())
                 });
                 match admitted {
                     Ok(()) => next.run(Request::from_parts(parts, body)).await,

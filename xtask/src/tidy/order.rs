@@ -72,6 +72,7 @@ pub(super) const MODULE_ORDER: &[ModuleOrder] = &[
             "word",
             "wrappers",
             "analyzer",
+            "code_words",
         ],
     },
     ModuleOrder {
@@ -96,6 +97,8 @@ pub(super) const MODULE_ORDER: &[ModuleOrder] = &[
             "permission_names",
             "state_file",
             "manifest",
+            "loaded_paths",
+            "program_files",
             "trust",
             "python",
             "project_rules",
@@ -459,7 +462,7 @@ pub(super) const MODULE_ORDER: &[ModuleOrder] = &[
     },
     ModuleOrder {
         crate_name: "haft-server",
-        modules: &["limits", "refusal", "body", "token", "guard", "site", "connections"],
+        modules: &["limits", "refusal", "body", "token", "places", "guard", "site", "connections"],
     },
     ModuleOrder {
         crate_name: "haft-snapshot",

@@ -13,7 +13,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use haft_server::limits::{
     BODY_BYTES_MAX, BODY_MS_MAX, CONNECTIONS_MAX, DRAIN_MS_MAX, HEADER_BYTES_MAX, HEADER_MS_MAX,
-    HEADERS_MAX,
+    HEADERS_MAX, PEER_CONNECTIONS_MAX, TOKEN_MS_MAX,
 };
 use haft_server::{BearerToken, HttpSite, RequestGuard, serve};
 use http::{Request, Response};
@@ -265,40 +265,78 @@ async fn wait_for_end(address: SocketAddr, sent: &str) -> (String, Duration) {
 async fn slow_clients_are_not_waited_for() {
     let running = start(guard()).await;
     let usual = format!("POST /echo HTTP/1.1\r\nHost: {}\r\n", running.address);
-    let (_, waited) = wait_for_end(running.address, &usual).await;
-    assert!(waited >= Duration::from_millis(HEADER_MS_MAX), "{waited:?}");
-    let (_, waited) = wait_for_end(running.address, "").await;
-    assert!(waited >= Duration::from_millis(HEADER_MS_MAX), "{waited:?}");
+    let (of_token, of_header) =
+        (Duration::from_millis(TOKEN_MS_MAX), Duration::from_millis(HEADER_MS_MAX));
+    for sent in [usual.as_str(), ""] {
+        let (_, waited) = wait_for_end(running.address, sent).await;
+        assert!((of_token..of_header).contains(&waited), "{waited:?}");
+    }
+    // A client with the token may begin its next request later.
+    let known = format!("{usual}Authorization: Bearer {TOKEN}\r\nContent-Length: 0\r\n\r\n");
+    let (answer, waited) = wait_for_end(running.address, &known).await;
+    assert!(answer.starts_with("HTTP/1.1 200") && waited >= of_header, "{waited:?} {answer}");
     let body = format!("{usual}Authorization: Bearer {TOKEN}\r\nContent-Length: 5\r\n\r\nhell");
     let (answer, waited) = wait_for_end(running.address, &body).await;
     assert_eq!(parts(&answer).0, 408, "{answer}");
     assert!(waited >= Duration::from_millis(BODY_MS_MAX), "{waited:?}");
 }
 
+/// Sends a request with the token, and reads the first byte of its answer. The connection stays open.
+async fn ask_with_token(stream: &mut TcpStream, address: SocketAddr) {
+    let request = format!(
+        "POST /echo HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {TOKEN}\r\nContent-Length: 0\r\n\r\n"
+    );
+    stream.write_all(request.as_bytes()).await.unwrap();
+    stream.read_exact(&mut [0]).await.unwrap();
+}
+
 #[tokio::test]
-async fn connections_are_bounded_and_further_ones_wait() {
+async fn clients_with_the_token_share_the_places_and_further_ones_wait() {
     let running = start(guard()).await;
     let mut connections = Vec::new();
     for _ in 0..CONNECTIONS_MAX {
-        connections.push(TcpStream::connect(running.address).await.unwrap());
+        let mut stream = TcpStream::connect(running.address).await.unwrap();
+        ask_with_token(&mut stream, running.address).await;
+        connections.push(stream);
     }
-    // One of them is answered, so all before it were accepted.
-    let last = connections.last_mut().unwrap();
-    let get = format!("GET /healthz HTTP/1.1\r\nHost: {}\r\n\r\n", running.address);
-    last.write_all(get.as_bytes()).await.unwrap();
-    let mut first_byte = [0];
-    last.read_exact(&mut first_byte).await.unwrap();
     let mut one_more = TcpStream::connect(running.address).await.unwrap();
-    one_more.write_all(get.as_bytes()).await.unwrap();
-    let mut answer = [0];
     let waits = tokio::select! {
         biased;
-        _ = one_more.read_exact(&mut answer) => false,
-        () = tokio::task::yield_now() => true,
+        () = ask_with_token(&mut one_more, running.address) => false,
+        () = tokio::time::sleep(Duration::from_millis(200)) => true,
     };
     assert!(waits, "a connection more than there may be was answered");
     connections.clear();
-    one_more.read_exact(&mut answer).await.unwrap();
+    one_more.read_exact(&mut [0]).await.unwrap();
+}
+
+#[tokio::test]
+async fn clients_without_the_token_do_not_keep_others_out() {
+    let running = start(guard()).await;
+    let half = format!("POST /echo HTTP/1.1\r\nHost: {}\r\n", running.address);
+    let mut known = TcpStream::connect(running.address).await.unwrap();
+    ask_with_token(&mut known, running.address).await;
+    let mut idle = Vec::new();
+    for _ in 0..2 * CONNECTIONS_MAX {
+        let mut stream = TcpStream::connect(running.address).await.unwrap();
+        // The server may have closed it already.
+        let _ = stream.write_all(half.as_bytes()).await;
+        idle.push(stream);
+    }
+    let begun = std::time::Instant::now();
+    let mut late = TcpStream::connect(running.address).await.unwrap();
+    ask_with_token(&mut late, running.address).await;
+    assert!(begun.elapsed() < Duration::from_millis(TOKEN_MS_MAX), "{:?}", begun.elapsed());
+    // Neither client loses its place.
+    let wrong = format!("{half}Authorization: Bearer {TOKEN}x\r\nContent-Length: 0\r\n\r\n");
+    for _ in 0..PEER_CONNECTIONS_MAX {
+        let mut stream = TcpStream::connect(running.address).await.unwrap();
+        stream.write_all(wrong.as_bytes()).await.unwrap();
+        idle.push(stream);
+    }
+    for stream in [&mut known, &mut late] {
+        ask_with_token(stream, running.address).await;
+    }
 }
 
 #[tokio::test]
