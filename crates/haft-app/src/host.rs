@@ -78,12 +78,14 @@ impl AppHost {
     ///
     /// # Errors
     ///
-    /// Fails if there is neither a home directory nor a variable that names the state directory.
+    /// Fails if there is neither a home directory nor a variable that names the state directory, and for root if others may
+    /// change that directory.
     pub fn from_process() -> Result<Self, AppError> {
         let variables: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
         let home = std::env::home_dir();
         let variable = |name: &str| variables.get(OsStr::new(name)).cloned();
         let state = StateDirectory::new(state_path(variable, home.clone())?)?;
+        state.check_owner()?;
         let working_directory = std::env::current_dir().map_err(|err| err.to_string());
         let program = std::env::current_exe().map_err(|err| err.to_string());
         Ok(Self {

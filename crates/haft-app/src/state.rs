@@ -3,9 +3,17 @@
 //! workspace, so that what works in one cannot rewrite what is known about it.
 
 use std::ffi::OsString;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::app_error::{AppError, NextStep};
+
+/// The number of the user root, and of its group.
+const ROOT: u32 = 0;
+/// The permission of the group to write.
+const GROUP_WRITES: u32 = 0o020;
+/// The permission of others to write.
+const OTHERS_WRITE: u32 = 0o002;
 
 /// Where haft keeps what outlives a process.
 #[derive(Clone, Debug)]
@@ -24,6 +32,24 @@ impl StateDirectory {
             ))
         })?;
         Ok(Self { directory })
+    }
+
+    /// Checks that only root can write what root would believe: trust, rules, the journal.
+    ///
+    /// # Errors
+    ///
+    /// Fails if this process is root's, and the directory or an entry of it belongs to another user or can be changed by one.
+    pub(crate) fn check_owner(&self) -> Result<(), AppError> {
+        if !rustix::process::geteuid().is_root() {
+            return Ok(());
+        }
+        let Some(path) = foreign_entry(&self.directory, ROOT, ROOT) else { return Ok(()) };
+        Err(AppError::configuration(format!(
+            "{} belongs to another user or can be changed by others, and haft runs as root: a person could write what root \
+             trusts; give the state directory to root alone, or name another one",
+            path.display()
+        ))
+        .next(NextStep::NameStateDirectory))
     }
 
     /// Returns the directory itself.
@@ -92,6 +118,22 @@ impl StateDirectory {
     }
 }
 
+/// Returns the first of a directory and its entries that a user other than `owner` owns, or may change without being of the
+/// group. A directory that does not exist has none.
+fn foreign_entry(directory: &Path, owner: u32, group: u32) -> Option<PathBuf> {
+    let is_foreign = |path: &PathBuf| {
+        let Ok(state) = path.symlink_metadata() else { return false };
+        // The permissions of a link mean nothing.
+        let of_group = if state.gid() == group { 0 } else { GROUP_WRITES };
+        let is_writable = !state.is_symlink() && state.mode() & (OTHERS_WRITE | of_group) != 0;
+        state.uid() != owner || is_writable
+    };
+    let real = directory.canonicalize().ok()?;
+    let entries = std::fs::read_dir(&real).into_iter().flatten().flatten();
+    let entries = entries.map(|entry| entry.path());
+    std::iter::once(real.clone()).chain(entries).find(is_foreign)
+}
+
 /// Returns the path of the state directory that an environment and a home directory name.
 pub(crate) fn state_path(
     variable: impl Fn(&str) -> Option<OsString>,
@@ -120,6 +162,36 @@ fn directory(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_others_own_or_may_change_is_found() {
+        use std::os::unix::fs::PermissionsExt as _;
+
+        let place = tempfile::tempdir().unwrap();
+        let directory = place.path().canonicalize().unwrap().join("state");
+        let state = place.path().metadata().unwrap();
+        let (own, group) = (state.uid(), state.gid());
+        assert_eq!(foreign_entry(&directory, own, group), None);
+        std::fs::create_dir(&directory).unwrap();
+        std::fs::create_dir(directory.join("trust")).unwrap();
+        let allow = |path: &Path, mode: u32| {
+            std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+        };
+        for (mode, of_trust, expect) in [
+            (0o755, 0o700, None),
+            (0o775, 0o700, None),
+            (0o702, 0o700, Some(directory.clone())),
+            (0o700, 0o702, Some(directory.join("trust"))),
+        ] {
+            allow(&directory, mode);
+            allow(&directory.join("trust"), of_trust);
+            assert_eq!(foreign_entry(&directory, own, group), expect, "{mode:o} {of_trust:o}");
+        }
+        allow(&directory.join("trust"), 0o700);
+        assert_eq!(foreign_entry(&directory, own + 1, group), Some(directory.clone()));
+        allow(&directory, 0o775);
+        assert_eq!(foreign_entry(&directory, own, group + 1), Some(directory));
+    }
 
     #[test]
     fn the_nearest_variable_wins() {

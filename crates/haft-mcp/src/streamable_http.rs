@@ -12,12 +12,12 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use haft_contract::BoxFuture;
-use http::header::RETRY_AFTER;
-use http::{HeaderValue, Method, Request, Response, StatusCode};
+use http::header::{CONTENT_TYPE, RETRY_AFTER};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt, Full};
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -33,6 +33,11 @@ use crate::limits::{
 use crate::server_parts::{McpServerFactory, McpServerParts};
 
 const SESSION_HEADER: &str = "mcp-session-id";
+const JSON_TYPE: &str = "application/json";
+/// The code of JSON-RPC for a body that is not JSON.
+const PARSE_ERROR: i32 = -32_700;
+/// The code of JSON-RPC for JSON that is no message.
+const INVALID_REQUEST: i32 = -32_600;
 
 /// MCP over HTTP for any number of clients.
 pub struct HttpServer {
@@ -160,7 +165,12 @@ impl Service<Request<Bytes>> for HttpEndpoint {
                 }
                 None | Some(_) => {}
             }
+            let (body, is_json) = (request.body().clone(), has_json_type(request.headers()));
             let mut response = server.inner.handle(request.map(Full::new)).await;
+            // The SDK answers so to a body that is no message, too.
+            if is_json && response.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE {
+                return Ok(malformed_message_response(&body));
+            }
             // Clients take «accepted» for a failure to end a session.
             if is_end && response.status() == StatusCode::ACCEPTED {
                 *response.status_mut() = StatusCode::NO_CONTENT;
@@ -170,10 +180,32 @@ impl Service<Request<Bytes>> for HttpEndpoint {
     }
 }
 
+/// Returns whether a request says that its body is JSON.
+fn has_json_type(headers: &HeaderMap) -> bool {
+    let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    kind.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case(JSON_TYPE)
+}
+
+/// Returns the answer to a body that is no message of JSON-RPC.
+fn malformed_message_response(body: &[u8]) -> Response<BoxBody<Bytes, Infallible>> {
+    let (code, message) = match serde_json::from_slice::<Value>(body) {
+        Err(err) if body.is_empty() => (PARSE_ERROR, format!("the body is empty: {err}")),
+        Err(err) => (PARSE_ERROR, format!("the body is not JSON: {err}")),
+        Ok(Value::Array(_)) => {
+            (INVALID_REQUEST, "batches are not supported: send one message per request".to_owned())
+        }
+        Ok(_) => (INVALID_REQUEST, "the body is not a message of JSON-RPC 2.0".to_owned()),
+    };
+    let error = json!({"jsonrpc": "2.0", "id": null, "error": {"code": code, "message": message}});
+    let mut response = plain_text_response(StatusCode::BAD_REQUEST, error.to_string());
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(JSON_TYPE));
+    response
+}
+
 fn plain_text_response(status: StatusCode, text: String) -> Response<BoxBody<Bytes, Infallible>> {
     let mut response = Response::new(Full::new(Bytes::from(text)).boxed());
     *response.status_mut() = status;
     let kind = HeaderValue::from_static("text/plain; charset=utf-8");
-    response.headers_mut().insert(http::header::CONTENT_TYPE, kind);
+    response.headers_mut().insert(CONTENT_TYPE, kind);
     response
 }

@@ -61,8 +61,12 @@ impl Serving {
 
     /// Sends a request and does not wait for its answer.
     fn begin(&self, method: &str, headers: &[(&str, &str)], body: &Value) -> TcpStream {
-        let (authority, path) = self.authority();
         let body = if body.is_null() { String::new() } else { body.to_string() };
+        self.begin_text(method, headers, &body)
+    }
+
+    fn begin_text(&self, method: &str, headers: &[(&str, &str)], body: &str) -> TcpStream {
+        let (authority, path) = self.authority();
         let mut text = format!("{method} {path} HTTP/1.1\r\nHost: {authority}\r\n");
         let usual = [
             ("Connection", "close"),
@@ -333,6 +337,28 @@ fn only_those_are_let_in_who_know_the_token() {
         403
     );
     assert_ne!(ask(&[("Authorization", &bearer)]).status, 401);
+}
+
+#[test]
+fn a_body_that_is_no_message_is_answered_as_json_rpc_wants() {
+    let place = Place::new();
+    let serving = Serving::start(&place, &["--no-token"]);
+    let check = |headers: &[(&str, &str)], body: &str, status: u16, code: i64| {
+        let mut answer = String::new();
+        serving.begin_text("POST", headers, body).read_to_string(&mut answer).unwrap();
+        let (head, said) = answer.split_once("\r\n\r\n").unwrap();
+        assert!(head.contains(&format!(" {status} ")), "{body:?}: {answer}");
+        let said: Value = serde_json::from_str(said).unwrap_or_default();
+        assert_eq!(said["error"]["code"].as_i64().unwrap_or_default(), code, "{body:?}: {answer}");
+    };
+    let modern = [("Mcp-Method", "tools/list"), ("Mcp-Protocol-Version", "2026-07-28")];
+    for headers in [&[][..], &modern] {
+        check(headers, "", 400, -32_700);
+        check(headers, "{\"jsonrpc\": ", 400, -32_700);
+        check(headers, r#"[{"jsonrpc":"2.0","id":1,"method":"ping"}]"#, 400, -32_600);
+        check(headers, "7", 400, -32_600);
+        check(headers, "{}", 400, -32_600);
+    }
 }
 
 #[test]

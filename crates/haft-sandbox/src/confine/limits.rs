@@ -2,8 +2,8 @@
 //! every kernel without privileges. They cannot limit the memory of a whole process tree; the
 //! control group does that.
 
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Write as _};
 use std::os::unix::fs::MetadataExt;
 
 use rustix::process::{Resource, Rlimit, getrlimit, getuid, setrlimit};
@@ -16,6 +16,33 @@ pub(crate) const LOCKED_BYTES_MAX: u64 = 64 * 1024;
 /// Signals that may be queued for delivery. Each timer needs one, so a limit of zero would break
 /// programs.
 pub(crate) const PENDING_SIGNALS_MAX: u64 = 4_096;
+
+/// Inotify instances of a command.
+///
+/// Limit (commands): the command cannot open another one.
+pub(crate) const INOTIFY_INSTANCES_MAX: u32 = 16;
+
+/// Files and directories that a command watches by inotify.
+///
+/// Limit (commands): the command cannot watch another one.
+pub(crate) const INOTIFY_WATCHES_MAX: u32 = 16_384;
+
+/// What a user has of the kernel's objects, and how many of them a command may have. The kernel counts them for the user
+/// outside as well, so a command could use up those of the user's own programs. A command makes no namespaces. Those of mounts
+/// are left out: newer kernels count the mounts that the view is built of among them.
+const USER_COUNTS: &[(&str, u32)] = &[
+    ("max_cgroup_namespaces", 0),
+    ("max_fanotify_groups", INOTIFY_INSTANCES_MAX),
+    ("max_fanotify_marks", INOTIFY_WATCHES_MAX),
+    ("max_inotify_instances", INOTIFY_INSTANCES_MAX),
+    ("max_inotify_watches", INOTIFY_WATCHES_MAX),
+    ("max_ipc_namespaces", 0),
+    ("max_net_namespaces", 0),
+    ("max_pid_namespaces", 0),
+    ("max_time_namespaces", 0),
+    ("max_user_namespaces", 0),
+    ("max_uts_namespaces", 0),
+];
 
 /// The file with the limit of the reader's own pid namespace.
 const PID_MAX: &str = "/proc/sys/kernel/pid_max";
@@ -80,6 +107,21 @@ pub(crate) fn bound_processes(processes: u32) -> io::Result<bool> {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(false),
         Err(error) => Err(error),
     }
+}
+
+/// Limits what the user of this process has in its user namespace. `open` opens a file of `/proc/sys/user` for writing.
+///
+/// Must be called after the last namespace was made, while the process still has the capabilities of its namespace.
+pub(super) fn bound_user_counts(open: impl Fn(&str) -> io::Result<File>) -> io::Result<()> {
+    for (name, most) in USER_COUNTS {
+        let written = open(name).and_then(|mut file| file.write_all(most.to_string().as_bytes()));
+        match written {
+            // Older kernels do not count this.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            written => written?,
+        }
+    }
+    Ok(())
 }
 
 /// Returns how many processes and threads this process's user has. The kernel counts them together

@@ -55,6 +55,8 @@ impl NamespacedProcess {
         let at = "mounting a temporary file system";
         let mut view = MountView::new().map_err(StartStage::Confine.at(at))?;
         view.add_entries(view_entries::initial_entries())?;
+        limits::bound_user_counts(|name| view.open_user_count(name))
+            .map_err(StartStage::Confine.at("bounding what the user has"))?;
         Ok(NamespacedProcess { view })
     }
 

@@ -4,6 +4,7 @@
 //! of Linux 5.12; older kernels count as having no namespaces.
 
 use std::ffi::OsString;
+use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
@@ -139,6 +140,13 @@ impl MountView {
     pub(super) fn path_of(&self, descriptor: &OwnedFd) -> io::Result<PathBuf> {
         let link = format!("proc/self/fd/{}", descriptor.as_raw_fd());
         Ok(OsString::from_vec(readlinkat(&self.top, link, Vec::new())?.into_bytes()).into())
+    }
+
+    /// Opens a limit of this process's user namespace for writing.
+    pub(super) fn open_user_count(&self, name: &str) -> io::Result<File> {
+        let path = format!("proc/sys/user/{name}");
+        let flags = OFlags::WRONLY | OFlags::CLOEXEC;
+        Ok(File::from(openat(&self.top, path, flags, Mode::empty())?))
     }
 
     /// Leaves the machine's file system and enters a view of the confinement.

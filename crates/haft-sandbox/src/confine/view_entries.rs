@@ -17,6 +17,17 @@ pub(super) const HOME: &str = "home";
 pub(super) const DEVICES: [&str; 5] =
     ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
 
+/// Files of the process file system that show more than the command's own processes: the keyrings of the user, and for root
+/// the use of the machine's memory.
+const CLOSED: [&str; 6] = [
+    "/proc/kcore",
+    "/proc/key-users",
+    "/proc/keys",
+    "/proc/kpagecgroup",
+    "/proc/kpagecount",
+    "/proc/kpageflags",
+];
+
 /// One entry at one path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ViewEntry {
@@ -67,7 +78,8 @@ pub(super) enum ViewEntryKind {
 /// Returns the initial entries of every view.
 pub(super) fn initial_entries() -> impl Iterator<Item = ViewEntry> {
     let devices = DEVICES.into_iter().map(|path| entry(path, ViewEntryKind::Device));
-    devices.chain([entry("/proc", ViewEntryKind::Processes)])
+    let closed = CLOSED.into_iter().map(|path| entry(path, ViewEntryKind::Hidden));
+    devices.chain([entry("/proc", ViewEntryKind::Processes)]).chain(closed)
 }
 
 /// Returns the entries that must still be mounted in an initial view, in mount order.
@@ -131,9 +143,9 @@ pub(super) fn granted_entries(bounds: &WireConfinement) -> Vec<ViewEntry> {
                 | ViewEntryKind::Denied { .. },
             ) => ViewEntryParent::Granted,
         };
-        entry.is_begun = matches!(entry.kind, ViewEntryKind::Device | ViewEntryKind::Processes)
-            && entry.ground == ViewEntryParent::Own
-            && !is_upon_another;
+        let is_initial = matches!(entry.kind, ViewEntryKind::Device | ViewEntryKind::Processes)
+            || nearest == Some(ViewEntryKind::Processes);
+        entry.is_begun = is_initial && entry.ground == ViewEntryParent::Own && !is_upon_another;
         view.push(entry);
     }
     view.retain(|entry| !entry.is_begun);

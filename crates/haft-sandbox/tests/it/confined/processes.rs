@@ -69,6 +69,16 @@ async fn settings_of_the_kernel_cannot_be_changed() {
 }
 
 #[tokio::test]
+async fn keyrings_and_memory_of_the_machine_are_not_shown() {
+    check(
+        "cd /proc; cat keys key-users kcore kpagecount kpageflags kpagecgroup 2>/dev/null | head -c 9 | wc -c; \
+         (echo 1 > keys) 2>/dev/null || echo no; umount keys 2>/dev/null || echo no",
+        "0\nno\nno\n",
+    )
+    .await;
+}
+
+#[tokio::test]
 async fn the_host_has_another_name() {
     check("cat /proc/sys/kernel/hostname; hostname x 2>/dev/null || echo no", "haft\nno\n").await;
 }

@@ -52,6 +52,23 @@ async fn open_files_are_bounded() {
 }
 
 #[tokio::test]
+async fn what_the_kernel_counts_for_the_user_is_bounded() {
+    check_with(
+        "python3 -c '
+import ctypes
+libc = ctypes.CDLL(None)
+made = 0
+while libc.inotify_init() >= 0: made += 1
+print(made)
+'; cat /proc/sys/user/max_inotify_watches /proc/sys/user/max_user_namespaces
+        (echo 99 > /proc/sys/user/max_inotify_instances) 2>/dev/null || echo no",
+        "16\n16384\n0\nno\n",
+        |_, _| {},
+    )
+    .await;
+}
+
+#[tokio::test]
 async fn processes_are_bounded() {
     let fixture = Fixture::new();
     let resources = ResourceLimits { processes: 40, ..ResourceLimits::default() };
