@@ -399,6 +399,10 @@ impl<'a> ScanWalk<'a> {
             let state = match InodeState::at(self.root(pending.root).directory.as_fd(), &relative) {
                 Ok(state) => state,
                 Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => continue,
+                Err(Errno::NAMETOOLONG) if self.excess_in(pending.root) != ScanExcess::Refused => {
+                    self.look.beyond.push(path);
+                    continue;
+                }
                 Err(errno) => return Err(ScanError::Unreadable { path, source: errno.into() }),
             };
             let (access, around) = (*access, pending.access);
