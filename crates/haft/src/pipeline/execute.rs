@@ -105,6 +105,7 @@ pub(super) enum ExecutionRight {
 }
 
 /// How the code of a tool ended.
+#[expect(clippy::large_enum_variant, reason = "a call has one, and takes it apart at once")]
 enum ExecutionResult {
     /// The call was cancelled before the tool began.
     NotStarted,
