@@ -67,6 +67,8 @@ pub struct CxParts {
     pub client: Arc<dyn ClientRequester>,
     /// Those that take over tasks.
     pub subagents: Arc<dyn Subagents>,
+    /// The attempt that the call belongs to.
+    pub attempt: Arc<dyn CallAttempt>,
     /// How the session is narrowed; see [`Cx::restrictions`].
     pub restrictions: Arc<str>,
 }
@@ -103,6 +105,25 @@ pub enum LogLevel {
     Critical,
     Alert,
     Emergency,
+}
+
+/// The attempt that a call belongs to, as the call sees it. `()` is a call outside of a runtime.
+pub trait CallAttempt: Send + Sync {
+    /// Returns the number that the next call would get now, if calls are numbered.
+    fn next_seq(&self) -> Option<u32>;
+
+    /// Runs the runtime's hook for snapshots in the middle of the call.
+    fn durability_snapshot(&self) -> BoxFuture<'_, ()>;
+}
+
+impl CallAttempt for () {
+    fn next_seq(&self) -> Option<u32> {
+        None
+    }
+
+    fn durability_snapshot(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async {})
+    }
 }
 
 /// Takes reports of progress; a front end that cannot show them drops them.
@@ -159,6 +180,17 @@ impl Cx {
     /// Returns the call's number inside the attempt, from 1.
     pub fn seq(&self) -> u32 {
         self.parts.call_address.seq
+    }
+
+    /// Returns the number that the next call of the attempt would get now. It is not reserved.
+    pub fn next_seq(&self) -> u32 {
+        self.parts.attempt.next_seq().unwrap_or(self.seq().saturating_add(1))
+    }
+
+    /// Runs the runtime's hook for snapshots in the middle of the call, if there is one. A failure of the hook does not concern
+    /// the call.
+    pub async fn durability_snapshot(&self) {
+        self.parts.attempt.durability_snapshot().await;
     }
 
     /// Returns the id of the session that the call is made in.

@@ -63,7 +63,9 @@ pub use tool::{DefinitionError, ProbeResult, Tool, ToolBuilder};
 
 pub use backoff::FailureBackoff;
 pub use client::{ClientRequest, ClientRequestMethod, ClientRequester};
-pub use context::{CallProgress, Cx, CxParts, LogLevel, LogLine, ProgressSink, Subagents};
+pub use context::{
+    CallAttempt, CallProgress, Cx, CxParts, LogLevel, LogLine, ProgressSink, Subagents,
+};
 pub use surface::{
     BoxFuture, DirectoryEntry, FileChange, FileChangeError, FilePath, FileStamp, Fs, FsEntryKind,
     OpenRegularFile, Precondition, ProcessEnding, Shell, ShellOutcome, ShellRequest, Todo,

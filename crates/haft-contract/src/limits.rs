@@ -35,6 +35,14 @@ pub const GREP_MATCHES_MAX: usize = 200;
 ///
 /// Limit (calls): the call is stopped.
 pub const TIMEOUT_MS_DEFAULT: u64 = 60_000;
+/// Default number of tools of Python files and MCP servers that a model is shown at once.
+///
+/// Limit (agents): the others are found with `tool_search`.
+pub const LISTED_TOOLS_DEFAULT: usize = 40;
+/// Largest number of tools of Python files and MCP servers that can be shown at once.
+///
+/// Limit (settings): the setting is refused.
+pub const LISTED_TOOLS_MAX: usize = 1_000;
 /// Longest timeout that can be asked for, in milliseconds (`BASH_TOOL_MAX_*`).
 ///
 /// Limit (calls): the setting or the input is refused.

@@ -33,6 +33,7 @@ impl JournalMethod {
             | Self::RewindSession
             | Self::OpenRun
             | Self::RenewLease
+            | Self::CountProgress
             | Self::CloseRun
             | Self::AbandonRun
             | Self::Intend
@@ -46,6 +47,7 @@ impl JournalMethod {
             Self::Session
             | Self::Sessions
             | Self::SessionMessages
+            | Self::Compact
             | Self::LeaseHolders
             | Self::AttemptState
             | Self::RecordedCalls
@@ -154,6 +156,7 @@ methods! {
         OpenRun open_run(run: NewRun, claim: LeaseRequest) -> Lease;
         RenewLease renew_lease(lease: Lease, claim: LeaseRequest) -> ();
         CloseRun close_run(lease: Lease) -> ();
+        CountProgress count_progress(run: &RunId) -> ();
         LeaseHolders lease_holders() -> Vec<LeaseHolder>;
         AbandonRun abandon_run(holder: LeaseHolder) -> Vec<CallAddress>;
         AttemptState attempt_state(scope: &AttemptAddress) -> AttemptState;
@@ -173,6 +176,7 @@ methods! {
         Runs runs(query: RunQuery) -> Vec<RunRow>;
         DueRuns due_runs(retention: Retention) -> DueRuns;
         Prune prune(retention: Retention) -> PrunedRuns;
+        Compact compact() -> ();
         Verify verify() -> Vec<JournalFinding>;
     }
 }

@@ -60,8 +60,8 @@ pub enum JournalError {
     },
     /// Each process that resumed the run died at the same place.
     #[error(
-        "run {run} was taken up {times} times and came no further each time: look at what happens {}, or begin another \
-         run", last.as_ref().map_or_else(
+        "run {run} was resumed {times} times and got no further each time, so it is not resumed again: look at what happens \
+         {}, or have it resumed all the same", last.as_ref().map_or_else(
             || "after the last of its calls".to_owned(),
             |call| format!("at call {call} and settle that call")
         )

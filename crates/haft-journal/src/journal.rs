@@ -33,8 +33,8 @@ pub trait Journal: SessionJournal {
     /// If [`RESUMES_MAX`](crate::limits::RESUMES_MAX) owners in a row died and settled no call that they made, the answer is
     /// [`JournalError::Stuck`](crate::JournalError::Stuck). In a session, only owners count that died during a turn, and every message of the turn is
     /// progress.
-    /// A settlement by an operator opens the run again. A settlement by a probe does not, because a probe finds the same each
-    /// time.
+    /// A settlement by an operator opens the run again, and so does [`count_progress`](Journal::count_progress). A settlement by a
+    /// probe does not, because a probe finds the same each time.
     fn open_run(&self, run: NewRun, request: LeaseRequest) -> JournalFuture<'_, Lease>;
 
     /// Extends a lease, counted from the request's time: if the clock was set back, a lease gets shorter, never longer. An
@@ -46,6 +46,10 @@ pub trait Journal: SessionJournal {
     /// them.
     /// The cost does not grow with the run. Closing a lease again does nothing, so a caller that lost the answer may retry.
     fn close_run(&self, lease: Lease) -> JournalFuture<'_, ()>;
+
+    /// Counts the run as one that got further, so that owners who died before count for nothing: its driver received a recorded
+    /// answer, or a person wants the run resumed in spite of them. This needs the run and no lease.
+    fn count_progress(&self, run: &RunId) -> JournalFuture<'_, ()>;
 
     /// Returns the owner of each run that has one, also if the lease is expired.
     fn lease_holders(&self) -> JournalFuture<'_, Vec<LeaseHolder>>;
@@ -150,6 +154,15 @@ pub trait Journal: SessionJournal {
     /// first.
     /// A run that is used meanwhile stays. An interrupted removal is finished by the next one, or when the run is opened again.
     fn prune(&self, retention: Retention) -> JournalFuture<'_, PrunedRuns>;
+
+    /// Returns why records and queries wait, if the store cannot be reached at this moment. Asking costs next to nothing.
+    fn outage(&self) -> Option<String> {
+        None
+    }
+
+    /// Gives the disk space of removed runs back, if the store keeps it for later rows and a good part of it is unused. It needs
+    /// about as much free space as the remaining rows for a moment.
+    fn compact(&self) -> JournalFuture<'_, ()>;
 
     /// Checks the journal for damage: its file, its references, and the promises about its rows. It reads everything.
     fn verify(&self) -> JournalFuture<'_, Vec<JournalFinding>>;

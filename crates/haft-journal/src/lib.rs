@@ -105,6 +105,6 @@ pub use session::{
 };
 pub use session_id::{MessageId, PartId, SessionId, SessionIdError};
 pub use settlement::{SettledBy, Settlement, SettlementVerdict};
-pub use snapshot::SnapshotNote;
+pub use snapshot::{ChangedRepository, RepositoryPart, SnapshotNote};
 
 pub use error::JournalError;

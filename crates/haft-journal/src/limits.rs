@@ -24,6 +24,10 @@ pub const CONNECT_MS_MAX: u64 = 10_000;
 pub const RECONNECT_MS_MAX: u64 = 20_000;
 /// Connections, one after the other, in which the same thing is tried.
 pub const SESSIONS_MAX: u32 = 5;
+/// Time without an answer of PostgreSQL after which haft says that it cannot be reached, in milliseconds.
+///
+/// Limit (journal): the log and the progress of waiting calls say so.
+pub const OUTAGE_MS_MIN: u64 = 3_000;
 /// Time for PostgreSQL to answer, in milliseconds.
 ///
 /// Limit (journal): the connection counts as broken.
@@ -76,3 +80,9 @@ pub const TOOL_CALL_ID_BYTES_MAX: usize = 1_024;
 pub const PRUNE_CALLS_MAX: u32 = 256;
 /// Findings with which one look at a journal ends.
 pub const FINDINGS_MAX: usize = 1_000;
+
+/// Unused pages of an SQLite journal below which pruning leaves the file as it is: 1 MiB.
+pub const COMPACT_PAGES_MIN: u64 = 256;
+
+/// One page in so many must be unused before pruning makes the file smaller.
+pub const COMPACT_SHARE: u64 = 8;

@@ -19,6 +19,8 @@ pub struct CallQuery {
     pub seq: Option<u32>,
     /// Only calls whose change number is greater.
     pub after_change: Option<u64>,
+    /// Only calls whose change number is less.
+    pub before_change: Option<u64>,
     /// Answers no more calls than this, and never more than [`QUERY_CALLS_MAX`].
     ///
     /// An answer may also end early, after at least one call, at
@@ -78,6 +80,7 @@ impl Default for CallQuery {
             attempt: None,
             seq: None,
             after_change: None,
+            before_change: None,
             limit: QUERY_CALLS_MAX,
             order: CallOrder::default(),
         }

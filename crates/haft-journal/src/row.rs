@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use haft_contract::{AttemptAddress, CallAddress, Effect, Envelope, RunId};
+use haft_contract::{AttemptAddress, CallAddress, CallKey, Effect, Envelope, RunId};
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
@@ -163,6 +163,11 @@ impl CallRow {
     /// Returns which call it is.
     pub fn id(&self) -> CallAddress {
         CallAddress { scope: self.scope.clone(), seq: self.seq }
+    }
+
+    /// Returns the key that the tool handed to services which deduplicate, `None` if the recorded key of the call is not one.
+    pub fn idempotency_key(&self) -> Option<String> {
+        CallKey::parse(&self.call_key).map(CallKey::idempotency_key)
     }
 
     /// Returns whether the call was refused because of what earlier calls did, and

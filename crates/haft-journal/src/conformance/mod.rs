@@ -79,6 +79,7 @@ macro_rules! conformance_tests {
             an_outcome_that_comes_too_late_is_kept,
             a_run_that_gets_no_further_is_given_to_nobody,
             getting_further_starts_the_count_anew,
+            a_recalled_call_is_progress,
             what_happened_is_found_out_later,
             only_a_call_in_doubt_is_settled_later,
             an_intent_says_what_is_about_to_change,

@@ -29,6 +29,8 @@ pub(super) struct CallRecord {
     run_key: [Value; 1],
     key: [Value; 5],
     kind: RecordKind,
+    /// Whether the record was applied before, in a commit whose end was not seen.
+    was_applied: bool,
 }
 
 enum RecordKind {
@@ -43,7 +45,7 @@ enum RecordKind {
 impl CallRecord {
     fn new(call: &Arc<PlannedCall>, kind: RecordKind) -> Self {
         let (run_key, key) = (run_key(&call.id.scope.run), call_key(&call.id));
-        Self { call: Arc::clone(call), run_key, key, kind }
+        Self { call: Arc::clone(call), run_key, key, kind, was_applied: false }
     }
 
     /// Returns the record that is made before a call executes, `None` for a read.
@@ -188,6 +190,7 @@ pub(super) fn record(
         }
         Err(stop) => return Err(stop),
     }
+    let is_again = std::mem::replace(&mut record.was_applied, true);
     let (table, key) = (&calls::TABLE, &record.key);
     let expected = &[(calls::STATUS, CallStatus::Intended.as_str().into())];
     let no_open_intent = || Stop::from(no_open_intent(call));
@@ -195,7 +198,10 @@ pub(super) fn record(
         RecordKind::Insert(cells) => {
             let change = number_change(tx, cells)?;
             let Inserted::At(place) = tx.insert(table, cells)? else {
-                return Err(JournalError::Conflict { call: call.id.clone() }.into());
+                return match is_again && holds(tx, key, cells)? {
+                    true => Ok(None),
+                    false => Err(JournalError::Conflict { call: call.id.clone() }.into()),
+                };
             };
             tx.set_last(Counter::Change, change)?;
             Ok(place)
@@ -203,7 +209,12 @@ pub(super) fn record(
         RecordKind::Settle(place, changes) => {
             let change = number_change(tx, changes)?;
             let update = RowUpdate { table, key, place: *place, expected, changes };
-            tx.update(&update)?.then_some(()).ok_or_else(no_open_intent)?;
+            if !tx.update(&update)? {
+                return match is_again && holds(tx, key, changes)? {
+                    true => Ok(None),
+                    false => Err(no_open_intent()),
+                };
+            }
             tx.set_last(Counter::Change, change)?;
             Ok(None)
         }
@@ -212,6 +223,14 @@ pub(super) fn record(
             tx.update(&update)?.then_some(None).ok_or_else(no_open_intent)
         }
     }
+}
+
+/// Returns whether the row of a call holds what a record writes. A store that lost its connection applies a record again
+/// although its commit took place; the row is then its own.
+fn holds(tx: &mut dyn Transaction, key: &[Value], cells: &[(Column, Value)]) -> Result<bool, Stop> {
+    let Some(row) = tx.get(&calls::TABLE, key, calls::TABLE.columns)? else { return Ok(false) };
+    let mut written = cells.iter().filter(|(column, _)| *column != calls::CHANGE);
+    Ok(written.all(|(column, value)| row.value(*column) == value))
 }
 
 /// Puts the next change number into the first column of a row. It is given out once the row is written.
@@ -231,6 +250,13 @@ pub(super) fn resolve(tx: &mut dyn Transaction, settlement: &Settlement) -> Resu
         return Err(JournalError::UnknownCall { call: call.clone() }.into());
     };
     let mut row = codec::call_row(&mut row)?;
+    // The settlement was applied before, in a commit whose end was not seen.
+    let is_settled_so = row.verdict == Some(settlement.verdict)
+        && row.settled_by == Some(settlement.by)
+        && row.finished_at_ms == Some(settlement.settled_at_ms);
+    if is_settled_so && row.status != CallStatus::Unknown {
+        return Ok(row);
+    }
     if row.status != CallStatus::Unknown {
         return Err(JournalError::NotInDoubt { call: call.clone(), status: row.status }.into());
     }

@@ -10,10 +10,10 @@ use crate::store::{
     runs, sessions, snapshots,
 };
 use crate::{
-    CallRow, CallStatus, JournalError, LateOutcome, MessageFinish, MessageId, MessageKind,
-    MessagePart, MessageRole, NewRun, PartId, PartKind, PartState, PlannedCall, SessionId,
-    SessionMessage, SessionMode, SessionRow, SessionStatus, SettledBy, SettlementVerdict,
-    SnapshotNote, TokenCounts,
+    CallRow, CallStatus, ChangedRepository, JournalError, LateOutcome, MessageFinish, MessageId,
+    MessageKind, MessagePart, MessageRole, NewRun, PartId, PartKind, PartState, PlannedCall,
+    SessionId, SessionMessage, SessionMode, SessionRow, SessionStatus, SettledBy,
+    SettlementVerdict, SnapshotNote, TokenCounts,
 };
 
 /// The columns of a row with their values.
@@ -176,6 +176,7 @@ pub(super) fn snapshot_cells(note: &SnapshotNote) -> Result<(Cells, Cells), TooL
         (snapshots::AFTER, note.after.clone().into()),
         (snapshots::NOTE, note.note.clone().into()),
         (snapshots::TAKEN_AT_MS, integer(note.taken_at_ms)?),
+        (snapshots::REPOSITORIES, repositories_json(&note.repositories).into()),
     ];
     Ok((key, rest))
 }
@@ -190,7 +191,21 @@ pub(super) fn snapshot_note(row: &mut Row) -> Result<SnapshotNote, RowError> {
         after: row.optional_text(of::AFTER)?,
         note: row.optional_text(of::NOTE)?,
         taken_at_ms: row.number(of::TAKEN_AT_MS)?,
+        // A text that is not such a list was written by another hand.
+        repositories: row
+            .optional_text(of::REPOSITORIES)?
+            .and_then(|text| serde_json::from_str(&text).ok())
+            .unwrap_or_default(),
     })
+}
+
+/// Returns what a row keeps of the repositories that a call changed.
+fn repositories_json(repositories: &[ChangedRepository]) -> Option<String> {
+    let text = || {
+        serde_json::to_string(repositories)
+            .expect("the list is made of strings and words, which always serialize")
+    };
+    (!repositories.is_empty()).then(text)
 }
 
 /// Returns the row of a session.

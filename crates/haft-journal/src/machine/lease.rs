@@ -147,6 +147,12 @@ pub(super) fn admit_lease(tx: &mut dyn Transaction, lease: &Lease) -> Result<Lea
     Ok(state)
 }
 
+/// Counts a known run as one that got further.
+pub(super) fn count_progress(tx: &mut dyn Transaction, run: &RunId) -> Result<(), Stop> {
+    known_state(tx, run)?;
+    reset_failed_resumes(tx, run)
+}
+
 /// Says that the run got further, so that owners who died before count for nothing.
 pub(super) fn reset_failed_resumes(tx: &mut dyn Transaction, run: &RunId) -> Result<(), Stop> {
     change(tx, run, &[(runs::FAILED_RESUMES, Value::Integer(0))])

@@ -243,6 +243,12 @@ impl<S: Store> Journal for JournalMachine<S> {
         Box::pin(self.write(Durability::Lease, close))
     }
 
+    fn count_progress(&self, run: &RunId) -> JournalFuture<'_, ()> {
+        let run = run.clone();
+        let count = move |writing: &mut Writing<'_>| lease::count_progress(writing.tx, &run);
+        Box::pin(self.write(Durability::Process, count))
+    }
+
     fn lease_holders(&self) -> JournalFuture<'_, Vec<LeaseHolder>> {
         Box::pin(self.read(|reader| lease::holders(reader)))
     }
@@ -398,6 +404,15 @@ impl<S: Store> Journal for JournalMachine<S> {
             }
             Ok(pruned)
         })
+    }
+
+    fn outage(&self) -> Option<String> {
+        let reason = self.store.outage()?;
+        Some(format!("the journal {} cannot be reached: {reason}", self.location.display()))
+    }
+
+    fn compact(&self) -> JournalFuture<'_, ()> {
+        self.store.compact()
     }
 
     fn verify(&self) -> JournalFuture<'_, Vec<JournalFinding>> {

@@ -28,6 +28,7 @@ pub(super) fn calls(reader: &mut dyn Reader, query: &CallQuery) -> Result<Vec<Ca
         equal(calls::ATTEMPT, query.attempt.map(Value::from)),
         equal(calls::SEQ, query.seq.map(Value::from)),
         query.after_change.map(|change| RowCondition::Above(calls::CHANGE, bound(change))),
+        query.before_change.map(|change| RowCondition::Below(calls::CHANGE, bound(change))),
     ];
     let asked = RowQuery {
         bytes_max: Some(QUERY_BYTES_MAX),

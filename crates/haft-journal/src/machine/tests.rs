@@ -1,10 +1,14 @@
 //! Changes between two steps of the machine, which no caller can cause.
 
-use haft_contract::RunId;
+use haft_contract::{
+    AttemptAddress, BoxFuture, CallAddress, CallKey, Effect, Envelope, EnvelopeMetadata, RunId,
+};
 
 use super::retention::{self, Candidate, Removal};
 use super::*;
-use crate::{LeaseOwner, MemoryJournal};
+use crate::memory::MemoryStore;
+use crate::store::{ReadOperation, StoreFailure, WriteOperation};
+use crate::{CallStatus, LeaseOwner, MemoryJournal, SettledBy, SettlementVerdict};
 
 fn run(id: &str) -> NewRun {
     NewRun {
@@ -50,4 +54,98 @@ async fn a_run_that_is_used_again_is_not_removed() {
     assert_eq!(remove(&journal, &seen).await, Removal::Done(0));
     // A run that is gone already counts as removed.
     assert_eq!(remove(&journal, &seen).await, Removal::Done(0));
+}
+
+/// Applies every write twice, as a store does that lost its connection and did not see that its commit took place.
+#[derive(Debug)]
+struct ForgetfulStore(MemoryStore);
+
+struct Twice(Box<dyn WriteOperation>);
+
+impl WriteOperation for Twice {
+    fn durability(&self) -> Durability {
+        self.0.durability()
+    }
+
+    fn needs(&self) -> Vec<RowNeed> {
+        self.0.needs()
+    }
+
+    fn apply(&mut self, transaction: &mut dyn Transaction) -> Result<(), StoreFailure> {
+        self.0.apply(transaction)?;
+        self.0.apply(transaction)
+    }
+
+    fn finish(self: Box<Self>, committed: Result<(), JournalError>) {
+        self.0.finish(committed);
+    }
+}
+
+impl Store for ForgetfulStore {
+    fn location(&self) -> &Path {
+        self.0.location()
+    }
+
+    fn write(&self, operation: Box<dyn WriteOperation>) -> BoxFuture<'_, ()> {
+        self.0.write(Box::new(Twice(operation)))
+    }
+
+    fn read(&self, operation: Box<dyn ReadOperation>) -> BoxFuture<'_, ()> {
+        self.0.read(operation)
+    }
+}
+
+fn planned(seq: u32, effect: Effect) -> PlannedCall {
+    let scope = AttemptAddress::first_of_run(RunId::parse("r").unwrap());
+    let key = CallKey::of_first_call(&scope, "tool", &format!("{{\"n\":{seq}}}"));
+    PlannedCall {
+        id: CallAddress { scope, seq },
+        fencing_token: 1,
+        tool: "tool".to_owned(),
+        effect,
+        first_key: key,
+        call_key: key,
+        input: format!("{{\"n\":{seq}}}"),
+        accesses: "[]".to_owned(),
+        driver_call_id: None,
+        started_at_ms: u64::from(seq),
+    }
+}
+
+fn ended(status: CallStatus) -> Outcome {
+    let data = serde_json::json!("ok");
+    let envelope = Envelope::Output { data, metadata: EnvelopeMetadata::default() };
+    Outcome { status, envelope, finished_at_ms: 9 }
+}
+
+#[tokio::test]
+async fn a_record_that_is_applied_again_knows_its_own_row() {
+    let journal = JournalMachine::over(ForgetfulStore(MemoryStore::default()));
+    let lease = journal.open_run(run("r"), request()).await.unwrap();
+    for (seq, effect) in [(1, Effect::Read), (2, Effect::Idempotent), (3, Effect::Once)] {
+        let intent = journal.intend(planned(seq, effect)).await.unwrap();
+        journal.settle(intent, ended(CallStatus::Succeeded)).await.unwrap();
+    }
+    journal.refuse(planned(4, Effect::Once), ended(CallStatus::Refused)).await.unwrap();
+    let open = journal.intend(planned(5, Effect::Once)).await.unwrap();
+    journal.amend(&open, "{}".to_owned()).await.unwrap();
+    drop(open);
+    journal.close_run(lease).await.unwrap();
+    let settlement = Settlement {
+        call: planned(5, Effect::Once).id,
+        verdict: SettlementVerdict::Happened,
+        by: SettledBy::Operator,
+        envelope: ended(CallStatus::Succeeded).envelope,
+        settled_at_ms: 10,
+    };
+    journal.resolve(settlement).await.unwrap();
+    let rows = journal.calls(CallQuery::default()).await.unwrap();
+    let statuses: Vec<CallStatus> = rows.iter().map(|row| row.status).collect();
+    let done = CallStatus::Succeeded;
+    assert_eq!(statuses, [done, done, done, CallStatus::Refused, done]);
+    // Another record of the same number is a conflict all the same.
+    journal.open_run(run("r"), request()).await.unwrap();
+    let other = PlannedCall { fencing_token: 2, ..planned(2, Effect::Once) };
+    let conflict = journal.intend(other).await;
+    assert!(matches!(conflict, Err(JournalError::Conflict { .. })), "{conflict:?}");
 }

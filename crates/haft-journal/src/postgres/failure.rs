@@ -6,7 +6,7 @@ use std::iter::successors;
 use std::path::Path;
 
 use tokio_postgres::Error;
-use tokio_postgres::error::SqlState;
+use tokio_postgres::error::{DbError, Severity, SqlState};
 
 use crate::JournalError;
 use crate::limits::LOCK_WAIT_MS_MAX;
@@ -41,9 +41,19 @@ impl From<Error> for Trouble {
             SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT,
             SqlState::TOO_MANY_CONNECTIONS,
         ];
+        // A server that says so has ended the session, whatever became of its last commit.
+        let is_end = |err: &DbError| {
+            // It says so too where it admits no session, which another connection does not mend.
+            let is_refusal = ["28", "3D"].iter().any(|class| err.code().code().starts_with(class));
+            !is_refusal && matches!(err.parsed_severity(), Some(Severity::Fatal | Severity::Panic))
+        };
         // Another connection may work: this one broke, or the server is going down or coming up.
         let is_passing = match err.code() {
-            Some(code) => code.code().starts_with("08") || PASSING.contains(code),
+            Some(code) => {
+                code.code().starts_with("08")
+                    || PASSING.contains(code)
+                    || err.as_db_error().is_some_and(is_end)
+            }
             // The socket may have failed before anything was sent over it.
             None => {
                 let mut causes = successors(err.source(), |cause| (**cause).source());

@@ -4,6 +4,7 @@
 
 mod address;
 mod failure;
+mod outage;
 mod reader;
 mod schema;
 mod session;
@@ -18,6 +19,7 @@ mod tests;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use haft_contract::BoxFuture;
 use tokio::runtime::Runtime;
@@ -30,6 +32,7 @@ use crate::store::{ReadOperation, Store, WriteOperation};
 use crate::worker::Worker;
 use address::Address;
 use failure::Trouble;
+use outage::Outage;
 use session::{Link, Role};
 use writer::PostgresWriter;
 
@@ -43,6 +46,8 @@ pub struct PostgresStore {
     path: PathBuf,
     writer: Worker<Box<dyn WriteOperation>>,
     reader: Worker<Box<dyn ReadOperation>>,
+    /// How long the writer and the reader have waited for the server.
+    outages: [Arc<Outage>; 2],
 }
 
 impl JournalMachine<PostgresStore> {
@@ -56,13 +61,15 @@ impl JournalMachine<PostgresStore> {
         let path = address.path.clone();
         let at = path.clone();
         let write = |connection, operations| PostgresWriter::new(connection, at).run(operations);
-        let writer = start("journal-writer", QUEUE_ENTRIES_MAX, (&address, Role::Write), write);
-        let writer = writer.await?;
+        let outages = [Arc::default(), Arc::default()];
+        let [writing, reading] = outages.clone();
+        let role = (&address, Role::Write, writing);
+        let writer = start("journal-writer", QUEUE_ENTRIES_MAX, role, write).await?;
         let at = path.clone();
         let read = move |connection, operations| reader::run(connection, &at, operations);
-        let reader = start("journal-reader", QUEUE_QUERIES_MAX, (&address, Role::Read), read);
-        let reader = reader.await?;
-        Ok(Self::over(PostgresStore { path, writer, reader }))
+        let role = (&address, Role::Read, reading);
+        let reader = start("journal-reader", QUEUE_QUERIES_MAX, role, read).await?;
+        Ok(Self::over(PostgresStore { path, writer, reader, outages }))
     }
 }
 
@@ -76,7 +83,7 @@ struct PostgresConnection {
 async fn start<T: Send + 'static>(
     name: &str,
     queue_max: usize,
-    (address, role): (&Address, Role),
+    (address, role, outage): (&Address, Role, Arc<Outage>),
     run: impl FnOnce(PostgresConnection, mpsc::Receiver<T>) + Send + 'static,
 ) -> Result<Worker<T>, JournalError> {
     let (path, address) = (address.path.clone(), address.clone());
@@ -88,7 +95,7 @@ async fn start<T: Send + 'static>(
     let runtime = runtime.map_err(no_thread)?;
     let (ready, opened) = oneshot::channel::<Result<(), Trouble>>();
     let worker = Worker::spawn(name, queue_max, move |items| {
-        match runtime.block_on(Link::open(address, role)) {
+        match runtime.block_on(Link::open(address, role, outage)) {
             Ok(link) => {
                 // The caller may have gone; then the queue ends at once.
                 let _ = ready.send(Ok(()));
@@ -112,6 +119,10 @@ impl Store for PostgresStore {
 
     fn medium(&self) -> &'static str {
         "database"
+    }
+
+    fn outage(&self) -> Option<String> {
+        self.outages.iter().find_map(|outage| outage.reason())
     }
 
     fn write(&self, operation: Box<dyn WriteOperation>) -> BoxFuture<'_, ()> {

@@ -25,7 +25,9 @@ pub(super) fn run(
 ) {
     // While the thread waits here, it also notices that the connection ends.
     while let Some(mut operation) = connection.runtime.block_on(operations.recv()) {
+        connection.link.outage.begin_work();
         let read = connection.read(&mut *operation, path);
+        connection.link.outage.end_work();
         operation.finish(read.map_err(|trouble| trouble.error(path)));
     }
 }

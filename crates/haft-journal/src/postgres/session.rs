@@ -3,6 +3,7 @@
 //! looked up after it. The reader and the writer decide how a session is used.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::task::AbortHandle;
@@ -11,6 +12,7 @@ use tokio_postgres::{Client, Statement};
 
 use super::address::Address;
 use super::failure::Trouble;
+use super::outage::Outage;
 use super::{schema, tls};
 use crate::limits::{CONNECT_MS_MAX, LOCK_WAIT_MS_MAX, RECONNECT_MS_MAX};
 
@@ -52,13 +54,19 @@ pub(super) struct Link {
     session: Option<Session>,
     /// The session before, until it is known to be over.
     last: Option<Name>,
+    /// The outage that callers are told about while there is none.
+    pub(super) outage: Arc<Outage>,
 }
 
 impl Link {
     /// Connects for the first time, which is tried once.
-    pub(super) async fn open(address: Address, role: Role) -> Result<Self, Trouble> {
+    pub(super) async fn open(
+        address: Address,
+        role: Role,
+        outage: Arc<Outage>,
+    ) -> Result<Self, Trouble> {
         let session = Session::open(&address, role).await.map_err(Trouble::while_connecting)?;
-        Ok(Self { address, role, session: Some(session), last: None })
+        Ok(Self { address, role, session: Some(session), last: None, outage })
     }
 
     /// Returns a session that was not seen to break, connecting again for a bounded time if there is none.
@@ -80,8 +88,12 @@ impl Link {
                 Ok(session) => {
                     self.last = None;
                     self.session = Some(session);
+                    self.outage.set_reason(None);
                 }
                 Err(trouble) => {
+                    if let Trouble::Lost(reason) = &trouble {
+                        self.outage.set_reason(Some(reason.clone()));
+                    }
                     let pause = Duration::from_millis(pause_ms);
                     if !matches!(trouble, Trouble::Lost(_)) || Instant::now() + pause >= end {
                         return Err(trouble.while_connecting());

@@ -42,7 +42,9 @@ impl PostgresWriter {
             if self.connection.runtime.block_on(waiting) == 0 {
                 break;
             }
+            self.connection.link.outage.begin_work();
             self.write(std::mem::take(&mut batch));
+            self.connection.link.outage.end_work();
         }
         let PostgresConnection { runtime, link } = &mut self.connection;
         // If it cannot be removed now, a later writer removes it.

@@ -105,6 +105,23 @@ impl Store for SqliteStore {
             let _ = self.reader.send(operation).await;
         })
     }
+
+    fn compact(&self) -> BoxFuture<'_, Result<(), JournalError>> {
+        Box::pin(async move {
+            let path = self.path.clone();
+            if self.writer.is_none() {
+                return Err(JournalError::ReadOnly { path });
+            }
+            let (answer, done) = tokio::sync::oneshot::channel();
+            let work = move || {
+                let _ = answer.send(open::compact(&path));
+            };
+            let thread = std::thread::Builder::new().name("journal-compact".to_owned()).spawn(work);
+            thread.map_err(|err| no_thread(&self.path, &err))?;
+            let stopped = |_| JournalError::Stopped { path: self.path.clone() };
+            done.await.map_err(stopped)?
+        })
+    }
 }
 
 /// Reads in one transaction each, so that all that an operation reads is as it was at one moment.

@@ -12,7 +12,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use super::{failure, schema};
 use crate::JournalError;
-use crate::limits::{LOCK_WAIT_MS_MAX, STATEMENTS_MAX};
+use crate::limits::{COMPACT_PAGES_MIN, COMPACT_SHARE, LOCK_WAIT_MS_MAX, STATEMENTS_MAX};
 
 /// Returns the connection that writes, the database created and brought up to date.
 pub(super) fn writing(path: &Path) -> Result<Connection, JournalError> {
@@ -35,6 +35,25 @@ pub(super) fn writing(path: &Path) -> Result<Connection, JournalError> {
     db.execute_batch("PRAGMA synchronous = NORMAL").map_err(fail)?;
     db.query_row("PRAGMA user_version", [], |_| Ok(())).map_err(fail)?;
     Ok(db)
+}
+
+/// Rewrites the database without its unused pages, if a good part of them is unused. SQLite otherwise keeps them for later
+/// rows.
+pub(super) fn compact(path: &Path) -> Result<(), JournalError> {
+    let db = writing(path)?;
+    let fail = |err| failure::journal_error(path, &err);
+    let number = |pragma: &str| -> Result<u64, JournalError> {
+        let text = format!("PRAGMA {pragma}");
+        let number: i64 = db.query_row(&text, [], |row| row.get(0)).map_err(fail)?;
+        Ok(number.unsigned_abs())
+    };
+    let (unused, pages) = (number("freelist_count")?, number("page_count")?);
+    if unused < COMPACT_PAGES_MIN || unused.saturating_mul(COMPACT_SHARE) < pages {
+        return Ok(());
+    }
+    db.execute_batch("VACUUM").map_err(fail)?;
+    // The new pages are in the log. A process that reads at this moment puts the rest off.
+    db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).map_err(fail)
 }
 
 /// Returns a connection that reads a database which is open for writing.

@@ -161,15 +161,22 @@ pub(super) fn select(query: &RowQuery) -> SqlStatement {
 /// index has either in the order of its changes. No other column is looked up in an index, whose order would
 /// then have to be sorted away: following a long run would cost its whole length each time.
 fn select_by_change(query: &RowQuery) -> SqlStatement {
-    let (bounds, others): (Vec<RowCondition>, Vec<RowCondition>) = query
-        .conditions
-        .iter()
-        .cloned()
-        .partition(|condition| matches!(condition, RowCondition::Above(calls::CHANGE, _)));
-    let since = match bounds.into_iter().next() {
-        Some(RowCondition::Above(_, since)) => since,
-        _ => Value::Integer(0),
-    };
+    let (bounds, others): (Vec<RowCondition>, Vec<RowCondition>) =
+        query.conditions.iter().cloned().partition(|condition| {
+            matches!(
+                condition,
+                RowCondition::Above(calls::CHANGE, _) | RowCondition::Below(calls::CHANGE, _)
+            )
+        });
+    let mut since = Value::Integer(0);
+    let mut until = None;
+    for bound in bounds {
+        match bound {
+            RowCondition::Above(_, above) => since = above,
+            RowCondition::Below(_, below) => until = Some(below),
+            _ => {}
+        }
+    }
     let half = |statement: &mut SqlStatement,
                 change: &str,
                 (index, begin): (&str, &str),
@@ -182,6 +189,10 @@ fn select_by_change(query: &RowQuery) -> SqlStatement {
         statement.push(format_args!(
             "SELECT {columns}, {change} FROM calls INDEXED BY {index} WHERE {begin}{change} > {since}"
         ));
+        if let Some(until) = &until {
+            let until = statement.parameter(until.clone());
+            statement.push(format_args!(" AND {change} < {until}"));
+        }
         DIALECT.filter(statement, &others, |column| match column {
             calls::RUN if looks_up_run => "run".to_owned(),
             other => format!("+{}", other.name),

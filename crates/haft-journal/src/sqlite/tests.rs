@@ -226,6 +226,7 @@ async fn no_statement_of_a_call_scans() {
         after: None,
         note: None,
         taken_at_ms: 5,
+        repositories: Vec::new(),
     };
     journal.note_snapshot(note).await.unwrap();
     let scope = call("r", 1, Effect::Once).id.scope;

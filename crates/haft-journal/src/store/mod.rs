@@ -61,6 +61,16 @@ pub trait Store: Send + Sync + fmt::Debug + 'static {
 
     /// Queues a read. It sees every write that was finished before.
     fn read(&self, operation: Box<dyn ReadOperation>) -> BoxFuture<'_, ()>;
+
+    /// Returns why operations wait, if they wait for a server that gives no answer.
+    fn outage(&self) -> Option<String> {
+        None
+    }
+
+    /// Gives the disk space of deleted rows back, if the store keeps it and does not do that by itself.
+    fn compact(&self) -> BoxFuture<'_, Result<(), JournalError>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
 }
 
 /// The loss that a commit survives before its operation is finished.

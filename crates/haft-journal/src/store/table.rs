@@ -257,6 +257,8 @@ table! {
         NOTE = "note" Text,
         /// When the second was made.
         TAKEN_AT_MS = "taken_at_ms" Integer,
+        /// The repositories that the call changed, as JSON.
+        REPOSITORIES = "repositories" Text,
     }
     key [RUN, NODE, ITERATION, ATTEMPT, SEQ, ROOT]
     number Some(NUMBER);

@@ -130,6 +130,7 @@ impl Users<'_> {
                     after: Some(self.leases.len().to_string()),
                     note: None,
                     taken_at_ms: 5_000,
+                    repositories: Vec::new(),
                 };
                 told(self.journal.note_snapshot(note).await)
             }

@@ -55,7 +55,7 @@ async fn a_journal_is_created_and_opened_again() {
         .unwrap()
         .query_row("PRAGMA user_version", [], |row| row.get(0))
         .unwrap();
-    assert_eq!(version, 5);
+    assert_eq!(version, 6);
 }
 
 #[tokio::test]
@@ -113,7 +113,7 @@ fn a_newer_journal_is_left_alone() {
             path
         },
         expect![
-            "journal DIR/journal.db has schema version 99 and this haft knows versions up to 5: use the newer haft that wrote it, or another journal file"
+            "journal DIR/journal.db has schema version 99 and this haft knows versions up to 6: use the newer haft that wrote it, or another journal file"
         ],
     );
 }

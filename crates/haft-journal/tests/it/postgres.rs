@@ -312,9 +312,9 @@ async fn the_view_has_a_row_for_every_call_that_is_not_open() {
         PlannedCall { fencing_token: again.fencing_token, ..call(&scope("r"), 4, Effect::Once) };
     drop(journal.intend(open).await.unwrap());
     expect![[r#"
-        r|main|0|1|1|write|{"path":"file-1"}|"ok"|2010|3000|success|
-        r|main|0|1|2|read|{"path":"file-2"}||2020|3000|error|{"code":"TOOL_PATH_INVALID","message":"there is no file \"a\""}
-        r|main|0|1|3|write|{"path":"file-3"}||2030||error|{"code":"IN_DOUBT","message":"haft ended before it was told how the call ended"}
+        r|main|0|1|1|write|{"path":"file-1"}|"ok"|2010|3000|success||r|main|write|{"path":"file-1"}|"ok"|2010|3000|
+        r|main|0|1|2|read|{"path":"file-2"}||2020|3000|error|{"code":"TOOL_PATH_INVALID","message":"there is no file \"a\""}|r|main|read|{"path":"file-2"}||2020|3000|{"code":"TOOL_PATH_INVALID","message":"there is no file \"a\""}
+        r|main|0|1|3|write|{"path":"file-3"}||2030||error|{"code":"IN_DOUBT","message":"haft ended before it was told how the call ended"}|r|main|write|{"path":"file-3"}||2030||{"code":"IN_DOUBT","message":"haft ended before it was told how the call ended"}
     "#]]
     .assert_eq(&server.ask(&database, "SELECT * FROM haft._smithers_tool_calls ORDER BY seq"));
 }
@@ -383,7 +383,7 @@ async fn a_database_of_the_first_version_is_brought_up_to_date() {
     journal.acknowledge(rows[0].id()).await.unwrap();
     assert_eq!(unheard().await, [] as [u32; 0]);
     assert_eq!(journal.verify().await.unwrap(), []);
-    assert_eq!(server.ask(&database, "SELECT version FROM haft.schema_version"), "4\n");
+    assert_eq!(server.ask(&database, "SELECT version FROM haft.schema_version"), "5\n");
     // Queries that people wrote work for one more release.
     let old = [
         (
@@ -416,7 +416,7 @@ async fn what_is_no_journal_is_said_to_be_none() {
     let newer = server.database();
     drop(connect(&server.url_of(&newer)).await);
     server.ask(&newer, "UPDATE haft.schema_version SET version = 99");
-    check_no_journal(&server.url_of(&newer), expect!["journal postgres://127.0.0.1:PORT/DATABASE has schema version 99 and this haft knows versions up to 4: use the newer haft that wrote it, or another journal file"]).await;
+    check_no_journal(&server.url_of(&newer), expect!["journal postgres://127.0.0.1:PORT/DATABASE has schema version 99 and this haft knows versions up to 5: use the newer haft that wrote it, or another journal file"]).await;
     let latin = server.database();
     server.ask("postgres", &format!("DROP DATABASE {latin}"));
     server.ask("postgres", &format!("CREATE DATABASE {latin} ENCODING LATIN1 TEMPLATE template0"));

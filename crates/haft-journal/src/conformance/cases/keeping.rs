@@ -22,6 +22,7 @@ fn note(run: &str, seq: u32, root: &str, after: &str) -> SnapshotNote {
         after: Some(after.to_owned()),
         note: None,
         taken_at_ms: 4_000,
+        repositories: Vec::new(),
     }
 }
 

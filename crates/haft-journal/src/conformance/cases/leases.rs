@@ -3,8 +3,8 @@
 
 use crate::limits::RESUMES_MAX;
 use crate::{
-    CallQuery, CallStatus, Journal, Lease, LeaseHolder, PlannedCall, RunQuery, SettledBy,
-    Settlement, SettlementVerdict,
+    CallQuery, CallStatus, Journal, JournalError, Lease, LeaseHolder, PlannedCall, RunQuery,
+    SettledBy, Settlement, SettlementVerdict,
 };
 use expect_test::expect;
 use haft_contract::Effect;
@@ -302,7 +302,7 @@ pub async fn a_run_that_gets_no_further_is_given_to_nobody(journal: Shared) -> C
     }
     let stuck = || {
         expect![
-            "run r was taken up 10 times and came no further each time: look at what happens at call r/main/0/1/10 and settle that call, or begin another run"
+            "run r was resumed 10 times and got no further each time, so it is not resumed again: look at what happens at call r/main/0/1/10 and settle that call, or have it resumed all the same"
         ]
     };
     check_error(journal.open_run(run("r"), request("last")).await, stuck());
@@ -332,9 +332,28 @@ pub async fn getting_further_starts_the_count_anew(journal: Shared) -> CaseResul
     check_error(
         journal.open_run(run("empty"), request("last")).await,
         expect![
-            "run empty was taken up 10 times and came no further each time: look at what happens after the last of its calls, or begin another run"
+            "run empty was resumed 10 times and got no further each time, so it is not resumed again: look at what happens after the last of its calls, or have it resumed all the same"
         ],
     );
+    // A person wants it resumed in spite of that, and then the count begins anew.
+    journal.count_progress(&run("empty").id).await?;
+    for life in 1..RESUMES_MAX {
+        journal.open_run(run("empty"), brief_request(&format!("again-{life}"))).await?;
+    }
+    let unknown = journal.count_progress(&run("unknown").id).await;
+    assert!(matches!(unknown, Err(JournalError::UnknownRun { .. })), "{unknown:?}");
+    Ok(())
+}
+
+/// A driver that starts over receives recorded answers, and so gets further although nothing is recorded.
+pub async fn a_recalled_call_is_progress(journal: Shared) -> CaseResult {
+    let lease = take_over(&*journal, "first").await?;
+    let step = under(&lease, call(&scope("r"), 1, Effect::Read));
+    record(&*journal, step, CallStatus::Succeeded).await?;
+    for life in 0..RESUMES_MAX * 2 {
+        let lease = take_over(&*journal, &format!("life-{life}")).await?;
+        journal.count_progress(&lease.run).await?;
+    }
     Ok(())
 }
 
