@@ -240,9 +240,12 @@ impl Asker for EditorConnection {
                     self.client_capabilities.lock().unwrap_or_else(PoisonError::into_inner);
                 client.elicitation.as_ref().is_some_and(|elicitation| elicitation.form.is_some())
             };
-            let Some((line, about)) = asked.filter(|_| accepts_forms) else {
+            let Some((line, about)) = asked else {
                 return ElicitationReply::Unanswered;
             };
+            if !accepts_forms {
+                return ask_in_turn(line, &about, &elicitation).await;
+            }
             let form = elicit::form(&elicitation, &about.session, &about.call);
             match line.send_request(form).block_task().await {
                 Ok(response) => elicit::parse_reply(&response, &elicitation),
@@ -255,4 +258,39 @@ impl Asker for EditorConnection {
     fn asks_one_at_a_time(&self) -> bool {
         false
     }
+}
+
+/// Asks the questions of a tool as permission requests, one after the other. A question without offered answers has no such form
+/// and is skipped.
+async fn ask_in_turn(
+    line: &ConnectionTo<Client>,
+    about: &AskTarget,
+    elicitation: &Elicitation,
+) -> ElicitationReply {
+    if elicitation.questions.iter().all(|question| question.options.is_empty()) {
+        return ElicitationReply::Unanswered;
+    }
+    let mut answers = Vec::new();
+    for question in &elicitation.questions {
+        if question.options.is_empty() {
+            answers.push(Vec::new());
+            continue;
+        }
+        let request = elicit::permission_request(question, &about.session, &about.call);
+        let answer = match line.send_request(request).block_task().await {
+            Ok(response) => elicit::parse_permission(&response.outcome, question),
+            Err(err) => {
+                let what = format!("answered with an error: {err}");
+                Err(elicit::dismissed_by_editor(&what))
+            }
+        };
+        match answer {
+            Ok(answer) => answers.push(answer),
+            Err(dismissed) => return dismissed,
+        }
+    }
+    if answers.iter().all(Vec::is_empty) {
+        return ElicitationReply::Dismissed(None);
+    }
+    ElicitationReply::Answers(answers)
 }

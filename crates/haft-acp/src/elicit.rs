@@ -1,17 +1,25 @@
-//! Converts the questions of a tool to a form for the person at the editor, and the returned form to answers. The form says that it
-//! allows nothing, so that no question can look like one about a call.
+//! Converts the questions of a tool to a form for the person at the editor, and the returned form to answers. An editor that shows
+//! no forms gets a permission request for each question that offers answers. Both say that they allow nothing, so that no question
+//! can look like one about a call.
 
 use agent_client_protocol::v1::schema::{
     CreateElicitationRequest, CreateElicitationResponse, ElicitationAction,
     ElicitationContentValue, ElicitationFormMode, ElicitationPropertySchema, ElicitationSchema,
-    ElicitationSessionScope, EnumOption, MultiSelectPropertySchema, StringPropertySchema,
+    ElicitationSessionScope, EnumOption, MultiSelectPropertySchema, PermissionOption,
+    PermissionOptionKind, RequestPermissionOutcome, RequestPermissionRequest, StringPropertySchema,
+    ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields,
 };
 use haft::{Elicitation, ElicitationReply};
-use haft_contract::clean;
 use haft_contract::limits::QUESTION_ANSWER_CHARS_MAX;
+use haft_contract::{UserQuestion, clean};
+
+use crate::call_content::text_content;
 
 /// The heading, which distinguishes the questions from those of haft.
 const HEADING: &str = "The agent asks. Your answers are for it to read; they allow nothing.";
+
+/// The option of a permission request by which a person does not answer.
+const SKIPPED: &str = "skip";
 
 /// Returns the form with the questions of a call.
 pub(crate) fn form(
@@ -96,6 +104,51 @@ pub(crate) fn parse_reply(
     }
 }
 
+/// Returns a question as a permission request whose options are the offered answers.
+pub(crate) fn permission_request(
+    question: &UserQuestion,
+    session: &str,
+    call: &str,
+) -> RequestPermissionRequest {
+    let text = clean(&question.question);
+    let mut about = format!("{HEADING}\n\n{text}");
+    for option in &question.options {
+        if let Some(description) = &option.description {
+            about.push_str(&format!("\n- {}: {}", clean(&option.label), clean(description)));
+        }
+    }
+    let fields = ToolCallUpdateFields::new()
+        .title(text)
+        .status(ToolCallStatus::Pending)
+        .content(vec![text_content(about)]);
+    let options = question.options.iter().enumerate().map(|(place, option)| {
+        let label = clean(&option.label);
+        PermissionOption::new(option_name(place), label, PermissionOptionKind::AllowOnce)
+    });
+    let skip = PermissionOption::new(SKIPPED, "Do not answer", PermissionOptionKind::RejectOnce);
+    let update = ToolCallUpdate::new(call.to_owned(), fields);
+    RequestPermissionRequest::new(session.to_owned(), update, options.chain([skip]).collect())
+}
+
+/// Returns the answer to a question that was a permission request: the chosen label, nothing if the person skipped the question,
+/// and an error if the editor ended the question.
+pub(crate) fn parse_permission(
+    outcome: &RequestPermissionOutcome,
+    question: &UserQuestion,
+) -> Result<Vec<String>, ElicitationReply> {
+    let RequestPermissionOutcome::Selected(selected) = outcome else {
+        return Err(dismissed_by_editor("cancelled the question"));
+    };
+    let is_chosen = |place: &usize| *selected.option_id.0 == *option_name(*place);
+    let chosen = (0..question.options.len()).find(is_chosen);
+    let label = chosen.and_then(|place| question.options.get(place)).map(|it| it.label.clone());
+    Ok(label.into_iter().collect())
+}
+
+fn option_name(place: usize) -> String {
+    format!("answer_{}", place + 1)
+}
+
 /// Returns a reply without answers that no person gave. `what` says what the editor did.
 pub(crate) fn dismissed_by_editor(what: &str) -> ElicitationReply {
     ElicitationReply::Dismissed(Some(format!("the editor {}", clean(what))))
@@ -117,6 +170,7 @@ fn free_text_schema() -> StringPropertySchema {
 
 #[cfg(test)]
 mod tests {
+    use agent_client_protocol::v1::schema::SelectedPermissionOutcome;
     use expect_test::expect;
     use haft_contract::ToolId;
     use serde_json::{Value, json};
@@ -138,6 +192,55 @@ mod tests {
             questions: serde_json::from_value(questions).unwrap(),
             connection: "session".to_owned(),
         }
+    }
+
+    #[test]
+    fn a_question_is_a_permission_request_with_its_answers() {
+        let question = &inquiry().questions[0];
+        let request = serde_json::to_value(permission_request(question, "ses_1", "c1")).unwrap();
+        expect![[r#"
+            {
+              "sessionId": "ses_1",
+              "toolCall": {
+                "toolCallId": "c1",
+                "status": "pending",
+                "title": "Which database?",
+                "content": [
+                  {
+                    "type": "content",
+                    "content": {
+                      "type": "text",
+                      "text": "The agent asks. Your answers are for it to read; they allow nothing.\n\nWhich database?\n- SQLite: one file"
+                    }
+                  }
+                ]
+              },
+              "options": [
+                {
+                  "optionId": "answer_1",
+                  "name": "SQLite",
+                  "kind": "allow_once"
+                },
+                {
+                  "optionId": "answer_2",
+                  "name": "PostgreSQL",
+                  "kind": "allow_once"
+                },
+                {
+                  "optionId": "skip",
+                  "name": "Do not answer",
+                  "kind": "reject_once"
+                }
+              ]
+            }"#]].assert_eq(&serde_json::to_string_pretty(&request).unwrap());
+        let chosen = |option: &str| {
+            let selected = SelectedPermissionOutcome::new(option.to_owned());
+            parse_permission(&RequestPermissionOutcome::Selected(selected), question).unwrap()
+        };
+        assert_eq!(chosen("answer_2"), ["PostgreSQL"]);
+        assert_eq!(chosen("skip"), [""; 0]);
+        assert_eq!(chosen("answer_3"), [""; 0]);
+        assert!(parse_permission(&RequestPermissionOutcome::Cancelled, question).is_err());
     }
 
     #[test]

@@ -94,9 +94,9 @@ impl SessionUpdates {
             AgentEventKind::Reasoning { delta } => {
                 vec![SessionUpdate::AgentThoughtChunk(self.chunk(delta))]
             }
-            AgentEventKind::ToolInput { id, tool, .. } => {
+            AgentEventKind::ToolInput { id, tool, kind, .. } => {
                 let is_new = self.streaming_calls.insert(id.clone());
-                let call = || ToolCall::new(id, tool.clone()).name(tool);
+                let call = || ToolCall::new(id, tool.clone()).name(tool).kind(tool_kind(kind));
                 is_new.then(call).into_iter().map(SessionUpdate::ToolCall).collect()
             }
             AgentEventKind::StepEnded { usage, .. } => {

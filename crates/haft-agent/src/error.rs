@@ -62,6 +62,9 @@ pub enum AgentError {
     /// The prompt is empty.
     #[error("the prompt is empty: say what is to be done")]
     EmptyPrompt,
+    /// The session is resumed without a prompt, and nothing was said in it before.
+    #[error("nothing was said in session {0}, so it cannot go on: give it a prompt")]
+    NothingSaid(SessionId),
     /// The prompt is too long.
     #[error(
         "the prompt is {found} bytes long: expected at most {bytes_max}; put long texts into files"

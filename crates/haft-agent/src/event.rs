@@ -32,7 +32,7 @@ pub enum AgentEventKind {
         #[serde(skip_serializing_if = "Option::is_none")]
         parent: Option<SessionId>,
     },
-    /// A turn began.
+    /// A turn began. Its prompt is on disk.
     TurnStarted,
     /// haft sends a request to the model.
     StepStarted {
@@ -68,6 +68,8 @@ pub enum AgentEventKind {
         id: String,
         /// The tool.
         tool: String,
+        /// The kind of the tool, for editors.
+        kind: ToolKind,
         /// The new text.
         delta: String,
     },

@@ -4,7 +4,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
-use haft_contract::cut;
+use haft_contract::{ToolKind, cut};
 use haft_journal::{
     MessageFinish, MessageKind, MessagePart, MessageRole, PartKind, PartState, SessionDurability,
     SessionMessage, SessionRecord,
@@ -162,7 +162,10 @@ impl<'l> IncomingAnswer<'l> {
                 else {
                     return Ok(());
                 };
-                AgentEventKind::ToolInput { id: id.clone(), tool: tool.clone(), delta }
+                let registry = self.log.context.host.parts.runtime.registry();
+                let kind =
+                    registry.contract(tool).map_or(ToolKind::Other, |contract| contract.kind);
+                AgentEventKind::ToolInput { id: id.clone(), tool: tool.clone(), kind, delta }
             }
             ModelEvent::ToolCall(ToolCall { id, name, arguments, signatures }) => {
                 let input = input_json(&arguments);

@@ -175,7 +175,7 @@ impl SessionLog {
         TranscriptEntry { message, parts: vec![part] }
     }
 
-    /// Appends a person's prompt. The first prompt gives the session its title.
+    /// Appends a person's prompt, durably. The first prompt gives the session its title.
     pub(crate) async fn append_prompt(&mut self, text: String) -> Result<(), AgentError> {
         if self.row.title.is_none() {
             let line = text.lines().map(str::trim).find(|line| !line.is_empty());
@@ -184,7 +184,7 @@ impl SessionLog {
         let message = self.new_message(MessageRole::User, MessageKind::Said);
         let entry = self.text_entry(message, text);
         let session = self.row_record();
-        self.append_message(entry, vec![session], SessionDurability::Ordered).await
+        self.append_message(entry, vec![session], SessionDurability::Durable).await
     }
 
     /// Appends a notice from haft to the model, and records rows of the sessions that it reports on.

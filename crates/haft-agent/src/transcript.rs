@@ -156,7 +156,8 @@ pub(crate) fn result_text(part: &MessagePart) -> String {
         text.push_str(&format!("\n\n[haft: {advice}]"));
     }
     if let Some(warning) = &envelope.metadata().retry_warning {
-        text.push_str(&format!("\n\n[haft: {warning}]"));
+        // A long output must not hide it.
+        text.insert_str(0, &format!("[haft: {warning}]\n\n"));
     }
     text
 }

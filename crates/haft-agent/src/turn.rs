@@ -30,7 +30,7 @@ pub enum TurnPrompt {
     /// A message from a person. If an earlier process was killed, haft drops the calls that it had not begun.
     Message(String),
     /// Resumes an unfinished turn, or reports ended background subagents to the model. If the last turn is finished, its
-    /// answer is returned.
+    /// answer is returned. If nothing was said yet, the answer is [`AgentError::NothingSaid`].
     Continue,
 }
 
@@ -56,14 +56,16 @@ pub enum TurnEnd {
 }
 
 /// Runs one turn in a session and updates the session's row.
+///
+/// The first event of the turn follows once its prompt is on disk: a program that saw an event can resume the session.
 pub(crate) async fn run_turn(
     context: &Arc<AgentSessionContext>,
     row: &mut SessionRow,
     prompt: TurnPrompt,
     stop: CancellationToken,
 ) -> Result<TurnEnd, AgentError> {
-    context.notify_observer(AgentEventKind::TurnStarted);
     let mut usage = ModelUsage::default();
+    let mut is_begun = false;
     let end = match SessionLog::load(context, row.clone()).await {
         Err(err) => Err(err),
         Ok(log) => {
@@ -71,10 +73,12 @@ pub(crate) async fn run_turn(
                 log,
                 stop,
                 usage: ModelUsage::default(),
+                is_begun: false,
                 broken_answers: 0,
                 failed_message: None,
             };
             let end = turn.run(prompt).await;
+            is_begun = turn.is_begun;
             if matches!(end, Ok(TurnEnd::Aborted)) {
                 context.background.stop_all();
             }
@@ -102,6 +106,9 @@ pub(crate) async fn run_turn(
             end.and_then(|end| recorded.map(|()| end))
         }
     };
+    if !is_begun {
+        context.notify_observer(AgentEventKind::TurnStarted);
+    }
     let (name, error) = match &end {
         Ok(TurnEnd::Done { .. }) => ("done", None),
         Ok(TurnEnd::Aborted) => ("aborted", None),
@@ -118,6 +125,8 @@ struct AgentTurn {
     log: SessionLog,
     stop: CancellationToken,
     usage: ModelUsage,
+    /// Whether observers were notified that the turn began.
+    is_begun: bool,
     /// The number of answers in a row that broke off.
     broken_answers: u32,
     /// The empty answer that records why the turn failed.
@@ -126,6 +135,9 @@ struct AgentTurn {
 
 impl AgentTurn {
     async fn run(&mut self, prompt: TurnPrompt) -> Result<TurnEnd, AgentError> {
+        if prompt == TurnPrompt::Continue {
+            self.notify_begun();
+        }
         self.log.set_status(SessionStatus::Running, SessionDurability::Ordered).await?;
         self.log.finish_interrupted_answer().await?;
         let interrupted = match &prompt {
@@ -152,6 +164,7 @@ impl AgentTurn {
                     self.log.context.background.tree.reset_begun_count();
                 }
                 self.log.append_prompt(text).await?;
+                self.notify_begun();
             }
             TurnPrompt::Continue => {
                 // An agent that begins a subagent each time one ends would otherwise never stop.
@@ -166,7 +179,7 @@ impl AgentTurn {
                     entry.message.kind != MessageKind::Summary && !entry.is_failed_answer()
                 };
                 let Some(last) = self.log.entries.iter().rev().find(is_spoken) else {
-                    return Ok(TurnEnd::Done { text: String::new() });
+                    return Err(AgentError::NothingSaid(self.log.context.id.clone()));
                 };
                 let notice = match (last.message.role, last.message.finish) {
                     (MessageRole::User, _) | (_, Some(MessageFinish::ToolCalls)) => None,
@@ -199,6 +212,11 @@ impl AgentTurn {
             }
         }
         Ok(TurnEnd::StepsSpent)
+    }
+
+    fn notify_begun(&mut self) {
+        self.is_begun = true;
+        self.log.context.notify_observer(AgentEventKind::TurnStarted);
     }
 
     /// Reports ended background subagents to the model.

@@ -104,6 +104,9 @@ pub async fn run_plan(
             PastAttempts::read(&**journal, &options.run, plan, start).await?
         }
     };
+    if past.has_answers() {
+        journal.count_progress(&options.run).await?;
+    }
     PlanDriver::new(plan, run, past, options).run_to_end().await
 }
 

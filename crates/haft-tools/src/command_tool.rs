@@ -9,15 +9,15 @@ mod tests;
 
 use haft_contract::limits::{BASH_ARG_CHARS_MAX, BASH_ARGS_MAX};
 use haft_contract::{
-    Effect, ErrorCode, RequirementSet, ShellRequest, ShellRequirement, Tool, ToolError, ToolId,
-    ToolKind, ToolOrigin,
+    Access, Effect, ErrorCode, RequirementSet, ShellRequest, ShellRequirement, Tool, ToolError,
+    ToolId, ToolKind, ToolOrigin,
 };
 use haft_shell::analyze_argv;
 use serde::Deserialize;
 use serde_json::Value;
 
-use self::check::CheckedCommandTool;
 pub use self::check::CommandToolProblem;
+use self::check::{ANY_PROGRAM, CheckedCommandTool};
 use crate::bash;
 use crate::text_file::{workspace_read_requirements, workspace_write_requirements};
 
@@ -42,7 +42,8 @@ pub struct CommandToolSpec {
     pub effect: Effect,
     /// Whether a plan runs it only when the user named it.
     pub dangerous: bool,
-    /// Files and hosts that the command needs; the workspace, as far as its effect goes, and no host unless given.
+    /// The access that the command needs besides the programs of its template; the workspace, as far as its effect goes, and no host
+    /// unless given.
     pub requires: Option<RequirementSet>,
     /// How an editor draws it.
     pub kind: ToolKind,
@@ -64,17 +65,20 @@ pub fn command_tool(spec: CommandToolSpec) -> Result<Tool, Vec<CommandToolProble
     let CommandToolSpec {
         id, description, cwd, timeout_ms, effect, dangerous, requires, kind, ..
     } = spec;
-    let shell = programs.into_iter().map(|cmd| ShellRequirement { cmd, args: None }).collect();
-    let around = requires.unwrap_or_else(|| match effect.side_effect() {
+    let mut around = requires.unwrap_or_else(|| match effect.side_effect() {
         true => workspace_write_requirements(),
         false => workspace_read_requirements(),
     });
+    let is_bounded = !around.shell.is_empty();
+    let programs = programs.into_iter().filter(|cmd| !(is_bounded && cmd == ANY_PROGRAM));
+    around.shell.extend(programs.map(|cmd| ShellRequirement { cmd, args: None }));
+    let capabilities = around.capabilities.clone();
     let builder = Tool::new(id.as_str())
         .description(description)
         .effect(effect)
         .kind(kind)
         .origin(ToolOrigin::Declared)
-        .requires(RequirementSet { shell, ..around })
+        .requires(around)
         .timeout_ms(move |_: &Value| timeout_ms);
     let builder = if dangerous { builder.dangerous() } else { builder };
     let (judged, judged_cwd) = (template.clone(), cwd.clone());
@@ -92,7 +96,10 @@ pub fn command_tool(spec: CommandToolSpec) -> Result<Tool, Vec<CommandToolProble
             if longest > BASH_ARG_CHARS_MAX {
                 return invalid(format!("an argument of the command would have {longest} characters: expected at most {BASH_ARG_CHARS_MAX}"));
             }
-            Ok(bash::accesses_of(&analyze_argv(&argv), &argv.join(" "), judged_cwd.as_deref()))
+            let (analysis, line) = (analyze_argv(&argv), argv.join(" "));
+            let mut accesses = bash::accesses_of(&analysis, &line, judged_cwd.as_deref());
+            accesses.extend(capabilities.iter().map(|name| Access::Named { name: name.clone() }));
+            Ok(accesses)
         })
         .execute_json(parameters, move |input, cx| {
             let (words, cwd) = (template.fill(&input), cwd.clone());

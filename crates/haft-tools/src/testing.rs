@@ -97,6 +97,7 @@ fn parts(root: &Path, fs: Arc<dyn Fs>, cancellation: CancellationToken) -> CxPar
         quotas: Arc::new(()),
         client: Arc::new(()),
         subagents: Arc::new(()),
+        attempt: Arc::new(()),
         restrictions: Arc::from(""),
     }
 }

@@ -395,6 +395,12 @@ impl Fs for GrantedFs {
         }
         applied.map_err(|err| {
             let code = match &err {
+                ChangeSetError::Path(RootError::Full { .. }) => {
+                    let message =
+                        format!("{err}: free some space on that disk, then make the call again");
+                    let err = ToolError::new(ErrorCode::ToolFailed, message);
+                    return FileChangeError::Failed(err);
+                }
                 ChangeSetError::Changed { path } => {
                     return FileChangeError::Changed { path: path.to_string_lossy().into_owned() };
                 }

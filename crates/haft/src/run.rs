@@ -1,6 +1,7 @@
 //! One piece of durable work: its numbered calls, and the lease to make them.
 
 mod lease;
+mod outage_report;
 mod registry;
 mod tracker;
 
@@ -19,6 +20,7 @@ use crate::pipeline::{
 };
 use crate::run_error::RunError;
 use lease::LeaseView;
+use outage_report::{HighestProgress, report_outages};
 pub(crate) use registry::RunRegistry;
 use tracker::RunTracker;
 
@@ -92,6 +94,8 @@ impl Run {
         leaves: EnvelopeTiming,
     ) -> Result<(Envelope, PendingRecord), RunError> {
         call.cancellation = call.cancellation.child_token();
+        let progress = Arc::new(HighestProgress::new(Arc::clone(&call.progress)));
+        call.progress = Arc::clone(&progress) as _;
         let cancelled_on_drop = call.cancellation.clone().drop_guard();
         let state = Arc::clone(&self.state);
         let passing = async move {
@@ -110,6 +114,8 @@ impl Run {
                 let place = (&state.history, &state.connection);
                 pipeline::run_pipeline(arrived, lease, leaves, place).await
             };
+            let journal = &*state.connection.shared.parts.journal;
+            let passed = report_outages(passed, journal, &progress);
             let (envelope, recording) =
                 passed.await.inspect_err(|err| state.note_lost_lease(err))?;
             Ok((envelope, recording.inspect_err(move |err| state.note_lost_lease(err))))

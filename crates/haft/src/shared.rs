@@ -5,7 +5,9 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use haft_contract::limits::{OUTPUT_BYTES_DEFAULT, OUTPUT_BYTES_MAX, TIMEOUT_MS_DEFAULT};
+use haft_contract::limits::{
+    LISTED_TOOLS_DEFAULT, OUTPUT_BYTES_DEFAULT, OUTPUT_BYTES_MAX, TIMEOUT_MS_DEFAULT,
+};
 use haft_contract::{CallAddressError, Contract, OutputLimit, PatternVariables, RequirementSet};
 use haft_journal::{Journal, LeaseOwner};
 use haft_policy::{
@@ -136,6 +138,8 @@ pub struct CallLimits {
     pub output_bytes: usize,
     /// Time, in milliseconds.
     pub timeout_ms: u64,
+    /// Tools of Python files and MCP servers that a model is shown at once. It finds the others with `tool_search`.
+    pub listed_tools: usize,
 }
 
 impl CallLimits {
@@ -151,7 +155,11 @@ impl CallLimits {
 
 impl Default for CallLimits {
     fn default() -> Self {
-        Self { output_bytes: OUTPUT_BYTES_DEFAULT, timeout_ms: TIMEOUT_MS_DEFAULT }
+        Self {
+            output_bytes: OUTPUT_BYTES_DEFAULT,
+            timeout_ms: TIMEOUT_MS_DEFAULT,
+            listed_tools: LISTED_TOOLS_DEFAULT,
+        }
     }
 }
 

@@ -4,6 +4,7 @@
 
 mod changes;
 mod history;
+mod repositories;
 mod root;
 mod workspace;
 
@@ -86,6 +87,16 @@ pub trait Snapshots: Send + Sync {
         tool: &'a str,
         call_id: &'a CallAddress,
     ) -> BoxFuture<'a, Result<(), SnapshotError>>;
+
+    /// Runs in the middle of the effect, when the tool asks for it ([`Cx::durability_snapshot`](haft_contract::Cx)). haft's own
+    /// snapshots compare the states before and after a call, so they do nothing here.
+    fn snapshot_within<'a>(
+        &'a self,
+        _tool: &'a str,
+        _call_id: &'a CallAddress,
+    ) -> BoxFuture<'a, Result<(), SnapshotError>> {
+        Box::pin(async { Ok(()) })
+    }
 
     /// Runs in place of [`durability_snapshot`](Self::durability_snapshot) when the effect was not executed after all,
     /// because its intent could not be recorded.

@@ -74,7 +74,7 @@ async fn a_question_shows_the_call_and_what_may_be_chosen() {
                   ]
                 }"#]].assert_eq(&asked.replace(&desk.root.display().to_string(), "ROOT"));
             expect![[r#"
-                tool_call c1 title=write
+                tool_call c1 title=write kind=edit
                 tool_call_update c1 title=write a kind=edit status=in_progress at=ROOT/a diff=ROOT/a:"old\n"->"new\n"
                 tool_call_update c1 status=pending
                 tool_call_update c1 status=in_progress
@@ -135,6 +135,31 @@ async fn a_tool_asks_through_a_form() {
                 session_info_update go
             "#]]
             .assert_eq(&desk.told());
+        })
+        .await;
+}
+
+#[tokio::test]
+async fn a_tool_asks_an_editor_without_forms_by_permission_requests() {
+    let questions = json!({"questions": [
+        {"question": "Which database?", "options": [{"label": "SQLite"}, {"label": "PostgreSQL"}]},
+        {"question": "Which name?"},
+        {"question": "Which platform?", "options": [{"label": "Linux"}, {"label": "macOS"}]},
+    ]});
+    let place = Place::new([
+        ScriptedReply::new().call("question", questions),
+        ScriptedReply::new().text("Good."),
+    ]);
+    place
+        .edit(&["answer_2", "skip"], async |desk| {
+            desk.introduce_with(json!({})).await;
+            let session = desk.begin_session().await;
+            assert_eq!(desk.say(&session, "go").await, "end_turn");
+            let asked = desk.asked();
+            let titles = asked.iter().map(|it| it["toolCall"]["title"].as_str().unwrap());
+            assert_eq!(titles.collect::<Vec<_>>(), ["Which database?", "Which platform?"]);
+            let told = desk.told();
+            assert!(told.contains(r#"{\"answers\":[[\"PostgreSQL\"],[],[]]}"#), "{told}");
         })
         .await;
 }

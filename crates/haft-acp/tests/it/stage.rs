@@ -331,9 +331,14 @@ pub(crate) struct Desk {
 impl Desk {
     /// Introduces the editor, with forms and notices.
     pub(crate) async fn introduce(&self) -> InitializeResponse {
+        self.introduce_with(json!({"elicitation": {"form": {}}, "session": {"notices": {}}})).await
+    }
+
+    /// Introduces the editor with these capabilities.
+    pub(crate) async fn introduce_with(&self, capabilities: Value) -> InitializeResponse {
         let request = json!({
             "protocolVersion": ProtocolVersion::V1,
-            "clientCapabilities": {"elicitation": {"form": {}}, "session": {"notices": {}}},
+            "clientCapabilities": capabilities,
         });
         let request: InitializeRequest = serde_json::from_value(request).unwrap();
         self.connection.send_request(request).block_task().await.unwrap()
@@ -342,6 +347,11 @@ impl Desk {
     /// Introduces the editor and begins a session.
     pub(crate) async fn begin(&self) -> SessionId {
         self.introduce().await;
+        self.begin_session().await
+    }
+
+    /// Begins a session.
+    pub(crate) async fn begin_session(&self) -> SessionId {
         let request = NewSessionRequest::new(self.root.clone());
         self.connection.send_request(request).block_task().await.unwrap().session_id
     }

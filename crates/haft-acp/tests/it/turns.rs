@@ -28,11 +28,11 @@ async fn an_editor_is_told_what_happens() {
             expect![[r#"
                 agent_thought_chunk "Let me see."
                 agent_message_chunk "I look."
-                tool_call c1 title=read
+                tool_call c1 title=read kind=read
                 tool_call_update c1 title=read notes.txt kind=read status=in_progress at=ROOT/notes.txt:1
                 tool_call_update c1 status=completed text="```\none\ntwo\n```"
                 usage_update
-                tool_call c2 title=edit
+                tool_call c2 title=edit kind=edit
                 tool_call c3 title=todo
                 tool_call_update c2 title=edit notes.txt kind=edit status=in_progress at=ROOT/notes.txt diff=ROOT/notes.txt:"two"->"2"
                 tool_call_update c3 title=todo kind=other status=in_progress
@@ -214,7 +214,7 @@ async fn a_call_of_an_answer_that_was_cut_keeps_its_reason() {
             let session = desk.begin().await;
             assert_eq!(desk.say(&session, "go").await, "max_tokens");
             expect![[r#"
-                tool_call c1 title=write
+                tool_call c1 title=write kind=edit
                 tool_call_update c1 status=failed text="```\nthis call was not made: the answer that asks for it was cut at its greatest length\n```"
                 usage_update
                 session_info_update go

@@ -129,7 +129,7 @@ fn rows_become_messages_that_take_turns() {
             user: "look\n\n<notice>\na task is done\n</notice>"
             assistant: "I look." ["c1 read Object(Object {\"path\": String(\"a\")})", "c2 read Object(Object {\"path\": String(\"b\")})", "c3 read Malformed { text: \"{half\", problem: \"expected a JSON object: key must be a string at line 1 column 2\" }", "c4 read Object(Object {})", "c6 read Object(Object {})"]
             result of c1 read: "text of a"
-            result of c2 read: "there is no b\n\n[haft: look first]"
+            result of c2 read: "[haft: look first]\n\nthere is no b"
             result of c3 read: "[haft: no output]"
             result of c4 read: "[haft: this call has no answer yet]"
             result of c6 read: "[haft: the answer of this call is recorded and cannot be read]"

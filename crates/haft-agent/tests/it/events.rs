@@ -72,8 +72,8 @@ async fn everything_that_happens_is_told_in_order() {
         {"type":"step_started","step":1}
         {"type":"reasoning","delta":"Two orders."}
         {"type":"text","delta":"I order."}
-        {"type":"tool_input","id":"c1","tool":"order","delta":"{\"text\":"}
-        {"type":"tool_input","id":"c1","tool":"order","delta":"\"x\"}"}
+        {"type":"tool_input","id":"c1","tool":"order","kind":"other","delta":"{\"text\":"}
+        {"type":"tool_input","id":"c1","tool":"order","kind":"other","delta":"\"x\"}"}
         {"type":"tool_call","id":"c1","tool":"order","kind":"other","input":{"text":"x"},"title":"order"}
         {"type":"tool_call","id":"c2","tool":"order","kind":"other","input":{"text":"y"},"title":"order"}
         {"type":"asked","id":"c1"}

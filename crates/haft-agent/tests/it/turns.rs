@@ -232,6 +232,8 @@ async fn prompts_and_agents_are_checked_first() {
     let mut chat = begin(&host, "build").await;
     let turn = chat.run_turn(TurnPrompt::Message(" \n".to_owned()), CancellationToken::new()).await;
     assert!(matches!(turn, Err(AgentError::EmptyPrompt)), "{turn:?}");
+    let turn = chat.run_turn(TurnPrompt::Continue, CancellationToken::new()).await;
+    assert!(matches!(turn, Err(AgentError::NothingSaid(_))), "{turn:?}");
     assert!(chat.history().await.unwrap().is_empty());
 }
 

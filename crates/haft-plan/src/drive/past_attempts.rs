@@ -117,6 +117,15 @@ impl PastAttempts {
         Ok(past)
     }
 
+    /// Returns whether any node has an answer that is recalled.
+    pub(super) fn has_answers(&self) -> bool {
+        let attempts = self
+            .nodes
+            .iter()
+            .flat_map(|(node, attempts)| attempts.keys().map(|number| (*node, *number)));
+        attempts.into_iter().any(|(node, number)| self.is_answer_recorded(node, number))
+    }
+
     /// Returns what an attempt was answered with, where the pipeline would say that it is in doubt and the plan went on.
     pub(super) fn unclear_answer(&self, node: NodeId, number: u32) -> Option<Envelope> {
         self.unclear_answers.get(&(node, number)).cloned()

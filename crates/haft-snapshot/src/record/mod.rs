@@ -11,6 +11,7 @@ mod tracker;
 mod update;
 mod walk;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use haft_sandbox::{DirectoryWatch, InodeStamp, Root, RootError};
@@ -73,6 +74,9 @@ pub struct RecordReport {
     pub omitted: Vec<OmittedPath>,
     /// The total number of omitted paths.
     pub omitted_total: u64,
+    /// The directories with a `.git`, which is not recorded. A record of some paths lists only those
+    /// among them.
+    pub repositories: BTreeSet<PathBuf>,
 }
 
 /// A path that was omitted.
@@ -163,6 +167,7 @@ impl SnapshotStore {
             cache,
             watch: None,
             linked: Vec::new(),
+            repositories: BTreeSet::new(),
             fresh: None,
             counts: RecordCounts::default(),
         })
@@ -203,6 +208,7 @@ impl RecordWalk<'_> {
             written_bytes: self.writing.written_bytes,
             omitted: left_out,
             omitted_total: left_out_total,
+            repositories: self.repositories,
         })
     }
 }

@@ -2,7 +2,7 @@
 //! every directory of the first. A whole walk replaces it whenever something may have changed that
 //! the watch cannot tell.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use haft_sandbox::{DirectoryWatch, InodeStamp, NameChange, Root, RootError, WatchedEvents};
@@ -40,6 +40,8 @@ struct TrackedRecord {
     fingerprint: ObjectId,
     /// Files with several names. They can change without an event in their directory.
     linked: BTreeMap<PathBuf, LinkedFile>,
+    /// The directories in which a `.git` was ever seen.
+    repositories: BTreeSet<PathBuf>,
 }
 
 /// A file with several names.
@@ -88,6 +90,7 @@ impl SnapshotStore {
                 cache: cache_stamp(&directory),
                 fingerprint: options.fingerprint(),
                 linked: linked.collect(),
+                repositories: report.repositories.clone(),
             }
         });
         Ok(report)
@@ -145,6 +148,7 @@ impl SnapshotStore {
                 written_bytes: 0,
                 omitted: Vec::new(),
                 omitted_total: 0,
+                repositories: last.repositories.clone(),
             }));
         }
         let cache = LazyCache::new(directory, last.fingerprint);
@@ -154,7 +158,9 @@ impl SnapshotStore {
         let base = BaseTree::Record(last.tree);
         let walked = walk.update_directory(Path::new(""), base, &selection, place)?;
         let linked = std::mem::take(&mut walk.linked);
-        let report = walk.finish(walked)?;
+        let mut report = walk.finish(walked)?;
+        last.repositories.append(&mut report.repositories);
+        report.repositories.clone_from(&last.repositories);
         for (path, stamp) in linked {
             // The other names of this file are not known. They changed with it.
             let Some(known) = last.linked.get_mut(&path) else { return Ok(None) };

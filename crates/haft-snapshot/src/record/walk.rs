@@ -2,6 +2,7 @@
 //! handle, which is then closed. Unchanged files are not read again. Directories become objects
 //! from the leaves up. The caller chooses the paths.
 
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
@@ -39,6 +40,8 @@ pub(super) struct RecordWalk<'a> {
     pub(super) watch: Option<&'a mut DirectoryWatch>,
     /// The files with several names (hard links) that the walk met.
     pub(super) linked: Vec<(PathBuf, InodeStamp)>,
+    /// The directories with a `.git` that the walk listed.
+    pub(super) repositories: BTreeSet<PathBuf>,
     /// The new cache, if this walk covers everything that belongs in one.
     pub(super) fresh: Option<RecordCacheWriter<'a>>,
     pub(super) counts: RecordCounts,
@@ -215,6 +218,9 @@ impl<'a> RecordWalk<'a> {
             }
             contains.ignore_file |= entry.name == ".gitignore";
             seen.extend(self.stat_name(&directory, path, &entry.name)?);
+        }
+        if contains.repository {
+            self.repositories.insert(path.to_path_buf());
         }
         Ok((seen, contains))
     }

@@ -12,6 +12,8 @@ use serde_json::{Map, Value, json};
 use super::template::{CommandTemplate, TemplateWord};
 use super::{ArgvItem, CommandToolSpec};
 
+/// The pattern of the program of a command whose input decides which programs it runs.
+pub(super) const ANY_PROGRAM: &str = "*";
 /// Types of values that are words.
 const TYPES: &[&str] = &["boolean", "integer", "number", "string"];
 /// Types of values that are no code, whatever the value is.
@@ -265,7 +267,7 @@ fn programs(template: &CommandTemplate) -> BTreeSet<String> {
         words.map(|word| word.literal().unwrap_or("value").to_owned()).collect();
     let judgement = analyze_argv(&argv);
     if !judgement.unknown.is_empty() {
-        return BTreeSet::from(["*".to_owned()]);
+        return BTreeSet::from([ANY_PROGRAM.to_owned()]);
     }
     let found = judgement.commands.iter().map(|command| command.program().to_owned());
     argv.first().cloned().into_iter().chain(found).collect()

@@ -1,8 +1,8 @@
-//! Decides which tools a connection lists and can call. If there are many tools, those of Python files and MCP servers
-//! are found by a query instead of listed. Found tools are listed and callable for the rest of the connection. The
-//! search ranks the tools, and the front end sends the list.
+//! Decides which tools a connection lists and can call. Of the tools of Python files and MCP servers, only the first are listed
+//! if there are many, some of each server; the others are found by a query. Found tools are listed and callable for the rest of
+//! the connection. The search ranks the tools, and the front end sends the list.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use haft_contract::{
@@ -14,11 +14,6 @@ use tokio::sync::watch;
 use super::ConnectionState;
 use crate::catalog::CatalogWatcher;
 use crate::registry::Registry;
-
-/// Tools that a model is shown at once.
-///
-/// Limit (agents): Python tools and MCP tools are found with `tool_search` instead.
-pub(crate) const LISTED_TOOLS_MAX: usize = 20;
 
 /// Whether a front end shows tools to a model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -52,7 +47,10 @@ impl ConnectionState {
     pub(crate) fn listed_tools(&self, registry: &Registry) -> Vec<Arc<Contract>> {
         let all = registry.shared_contracts().filter(|contract| self.shows_tool(contract));
         let is_searched = self.is_searched(registry);
-        let is_shown = |contract: &&Arc<Contract>| !is_searched || !self.is_unfound(contract);
+        let first = self.first_tools(registry);
+        let is_shown = |contract: &&Arc<Contract>| {
+            !is_searched || first.contains(&contract.id) || !self.is_unfound(contract)
+        };
         all.filter(is_shown).map(Arc::clone).collect()
     }
 
@@ -64,7 +62,25 @@ impl ConnectionState {
 
     /// Returns whether a tool is to be found before it can be called.
     pub(crate) fn is_hidden_until_found(&self, registry: &Registry, contract: &Contract) -> bool {
-        self.is_searched(registry) && self.is_unfound(contract)
+        self.is_searched(registry)
+            && self.is_unfound(contract)
+            && !self.first_tools(registry).contains(&contract.id)
+    }
+
+    /// Returns the tools that are listed although they can be many. Each source of tools gets as many places as the others.
+    fn first_tools<'a>(&self, registry: &'a Registry) -> BTreeSet<&'a ToolId> {
+        let mut places: BTreeMap<&str, usize> = BTreeMap::new();
+        let mut tools = Vec::new();
+        for contract in registry.contracts().filter(|contract| self.shows_tool(contract)) {
+            if let Some(source) = source_of(&contract.origin) {
+                let place = places.entry(source).or_default();
+                tools.push((*place, &contract.id));
+                *place += 1;
+            }
+        }
+        tools.sort_unstable();
+        let listed = self.shared.parts.limits.listed_tools;
+        tools.into_iter().take(listed).map(|(_, id)| id).collect()
     }
 
     /// Returns whether the tool belongs to those that can be many, and no search found it yet.
@@ -76,11 +92,13 @@ impl ConnectionState {
     /// them all.
     fn is_searched(&self, registry: &Registry) -> bool {
         let offered = || registry.contracts().filter(|contract| self.shows_tool(contract));
+        let listed = self.shared.parts.limits.listed_tools;
         match self.listing {
             ToolListing::All => false,
-            ToolListing::Searched if registry.len() <= LISTED_TOOLS_MAX => false,
+            ToolListing::Searched if registry.len() <= listed => false,
             ToolListing::Searched => {
-                offered().count() > LISTED_TOOLS_MAX && offered().any(finds_tools)
+                let many = offered().filter(|contract| can_be_many(&contract.origin));
+                many.count() > listed && offered().any(finds_tools)
             }
         }
     }
@@ -151,9 +169,15 @@ fn finds_tools(contract: &Contract) -> bool {
 
 /// Returns whether tools of this origin can be so many that a model must search for them.
 fn can_be_many(origin: &ToolOrigin) -> bool {
+    source_of(origin).is_some()
+}
+
+/// Returns the name of the source of tools that can be many: that of their server, empty for Python files.
+fn source_of(origin: &ToolOrigin) -> Option<&str> {
     match origin {
-        ToolOrigin::Native | ToolOrigin::Declared => false,
-        ToolOrigin::Python | ToolOrigin::Mcp { .. } => true,
+        ToolOrigin::Native | ToolOrigin::Declared => None,
+        ToolOrigin::Python => Some(""),
+        ToolOrigin::Mcp { server, .. } => Some(server),
     }
 }
 

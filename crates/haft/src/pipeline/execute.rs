@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use super::call_state::CallState;
 use super::intend::Intended;
 use super::permit::named_host;
+use super::snapshot::RunningAttempt;
 use super::watch::Granted;
 use crate::background::CallBackgroundProcesses;
 use crate::call::Call;
@@ -313,6 +314,12 @@ impl ToolContext<'_> {
             delegate: Arc::clone(&call.subagents),
             listed: Arc::clone(&connection.subagents),
         };
+        let attempt = RunningAttempt {
+            attempt: Arc::clone(state.attempt()),
+            hook: parts.snapshots.clone(),
+            tool: contract.id.to_string(),
+            call: state.id().clone(),
+        };
         Cx::new(CxParts {
             tool: contract.id.clone(),
             effect: contract.effect,
@@ -337,6 +344,7 @@ impl ToolContext<'_> {
             quotas: Arc::clone(&connection.quotas) as Arc<_>,
             client: Arc::new(client),
             subagents: Arc::new(subagents),
+            attempt: Arc::new(attempt),
             restrictions: process_key(connection, denied.as_deref()),
         })
     }

@@ -4,11 +4,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use haft_contract::{BoxFuture, Effect};
+use haft_contract::{BoxFuture, CallAddress, CallAttempt, Effect};
 use haft_journal::SnapshotNote;
 use haft_policy::ResolvedAccess;
 
 use super::call_state::CallState;
+use super::history::attempt::AttemptTracker;
 use super::watch::Granted;
 use crate::limits::SNAPSHOT_MS;
 use crate::panic::PanicCatchingFuture;
@@ -88,6 +89,7 @@ impl BegunEffectHook {
             after: None,
             note: None,
             taken_at_ms: parts.clock.now_ms(),
+            repositories: Vec::new(),
         });
         note.note = Some(match note.note {
             Some(earlier) => format!("{earlier}; {complaint}"),
@@ -104,6 +106,35 @@ impl BegunEffectHook {
             // A panic in this hook does not affect the call either.
             let _ = crate::panic::catch_panic(|| hook.not_executed(&effect.call_id));
         }
+    }
+}
+
+/// The attempt of a running call, as the call sees it.
+pub(super) struct RunningAttempt {
+    /// The attempt.
+    pub(super) attempt: Arc<AttemptTracker>,
+    /// The hook of the runtime.
+    pub(super) hook: Option<Arc<dyn Snapshots>>,
+    /// The tool.
+    pub(super) tool: String,
+    /// The call.
+    pub(super) call: CallAddress,
+}
+
+impl CallAttempt for RunningAttempt {
+    fn next_seq(&self) -> Option<u32> {
+        Some(self.attempt.next_seq())
+    }
+
+    fn durability_snapshot(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async {
+            let Some(hook) = &self.hook else { return };
+            let snapshot = hook.snapshot_within(&self.tool, &self.call);
+            if let Err(complaint) = run_hook(snapshot).await {
+                let call = &self.call;
+                tracing::warn!(%call, complaint, "a snapshot in the middle of a call failed");
+            }
+        })
     }
 }
 

@@ -67,7 +67,6 @@ const TEMP_BYTES: ResourceBound = ResourceBound {
 /// The limits whose error messages a hint explains.
 const RESOURCE_BOUNDS: &[ResourceBound] = &[
     FILE_BYTES,
-    TEMP_BYTES,
     ResourceBound {
         texts: &[
             "MemoryError",
@@ -167,15 +166,33 @@ impl CommandContext<'_> {
                 return path_words(line)
                     .find_map(|place| self.hint_for_path(place, !self.is_mounted()));
             }
+            if says(TEMP_BYTES.texts) {
+                return Some(self.hint_for_full_disk(line));
+            }
             let bound = RESOURCE_BOUNDS.iter().find(|bound| says(bound.texts))?;
-            // A full disk of the user is no bound of the sandbox.
-            let mut places = path_words(line).filter(|place| place.starts_with('/'));
-            let is_own_disk = bound.setting == TEMP_BYTES.setting
-                && places.any(|place| {
-                    self.writable.iter().any(|root| Path::new(place).starts_with(root))
-                });
-            (!is_own_disk).then(|| self.hint_for_bound(bound))
+            Some(self.hint_for_bound(bound))
         })
+    }
+
+    /// Returns the hint for a command that found no space. Either a disk of the user is full, or the bound of temporary files
+    /// is reached; the error text need not say which.
+    fn hint_for_full_disk(&self, line: &str) -> String {
+        let is_own = |path: &Path| self.writable.iter().any(|root| path.starts_with(root));
+        let named = path_words(line).find(|place| place.starts_with('/'));
+        let full = self.writable.iter().find(|root| is_full(root));
+        match (named, full) {
+            (Some(place), _) if is_own(Path::new(place)) => {
+                format!("no space is left on the disk of {place}: free some there")
+            }
+            (None, Some(root)) => {
+                format!("no space is left on the disk of {}: free some there", root.display())
+            }
+            (Some(_), _) => self.hint_for_bound(&TEMP_BYTES),
+            (None, None) => format!(
+                "no space is left where the command wrote: free some there; {}",
+                self.hint_for_bound(&TEMP_BYTES)
+            ),
+        }
     }
 
     /// Returns the hint for a command that met a limit.
@@ -280,6 +297,14 @@ impl CommandContext<'_> {
     fn is_mounted(&self) -> bool {
         self.enforced.processes == ConfinementLevel::Kernel
     }
+}
+
+/// Returns whether the disk of a directory has no room for another file.
+fn is_full(directory: &Path) -> bool {
+    rustix::fs::statvfs(directory).is_ok_and(|disk| {
+        let has_inodes = disk.f_files == 0 || disk.f_favail > 0;
+        disk.f_bavail == 0 || !has_inodes
+    })
 }
 
 /// Returns the words of an error text that may be paths, without the program name in front.

@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 
 use haft_contract::CallAddress;
+use haft_journal::ChangedRepository;
 use haft_sandbox::Root;
 use haft_snapshot::{
     ComposedChanges, OmittedPath, OverwritePolicy, PathChange, RecordOptions, RestoreError,
@@ -17,6 +18,8 @@ pub struct RootChanges {
     pub calls: Vec<CallAddress>,
     /// The unknown or uncertain parts of the changes, each with its call.
     pub remarks: Vec<(CallAddress, String)>,
+    /// The git repositories whose own files the calls changed. They are not recorded, so undoing leaves them as they are.
+    pub repositories: Vec<(CallAddress, ChangedRepository)>,
     /// Whether the current state stands for the state after the last change, because that state was not recorded.
     pub ends_now: bool,
     /// The root, opened where the changes were recorded.

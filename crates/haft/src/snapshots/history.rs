@@ -85,8 +85,13 @@ pub enum SnapshotHistoryError {
         now: PathBuf,
     },
     /// There is no store for the root.
-    #[error("the snapshots of root {} are not here: they are where the calls were made", .0.display())]
-    NoStore(PathBuf),
+    #[error("the snapshots of root {} cannot be used: {why}", .root.display())]
+    NoStore {
+        /// The root.
+        root: PathBuf,
+        /// Why.
+        why: String,
+    },
     /// A snapshot has a name that none can have.
     #[error("the journal names a snapshot of call {call} wrongly: {reason}")]
     Name {
@@ -345,8 +350,8 @@ impl SnapshotHistory {
         notes: Vec<SnapshotNote>,
     ) -> Result<RootChanges, SnapshotHistoryError> {
         let directory = store_directory(&self.directory, &root.to_string_lossy());
-        if !directory.is_dir() {
-            return Err(SnapshotHistoryError::NoStore(root));
+        if let Err(why) = check_store(&directory, &notes) {
+            return Err(SnapshotHistoryError::NoStore { root, why });
         }
         let opened = Root::open(&root)
             .map_err(|source| SnapshotHistoryError::Root { root: root.clone(), source })?;
@@ -355,6 +360,7 @@ impl SnapshotHistory {
         }
         let store = SnapshotStore::open(&directory)?.with_hidden(self.hidden.iter().cloned());
         let (mut calls, mut remarks, mut pairs) = (Vec::new(), Vec::new(), Vec::new());
+        let mut repositories = Vec::new();
         let mut ends_now = false;
         let last = notes.len().saturating_sub(1);
         for (index, note) in notes.into_iter().enumerate() {
@@ -370,11 +376,34 @@ impl SnapshotHistory {
                 pairs.push([before, after]);
                 calls.push(note.call.clone());
             }
+            let call = &note.call;
+            repositories.extend(note.repositories.into_iter().map(|it| (call.clone(), it)));
             remarks.extend(note.note.map(|text| (note.call, text)));
         }
         let composed = store.compose(&pairs)?;
-        Ok(RootChanges { calls, remarks, ends_now, root: opened, store, composed })
+        Ok(RootChanges { calls, remarks, repositories, ends_now, root: opened, store, composed })
     }
+}
+
+/// Returns why the directory of a store cannot be used, if it cannot.
+fn check_store(directory: &Path, notes: &[SnapshotNote]) -> Result<(), String> {
+    let why = match std::fs::metadata(directory) {
+        Ok(found) if found.is_dir() => return Ok(()),
+        Ok(_) => "it is not a directory".to_owned(),
+        Err(err) if err.kind() == std::io::ErrorKind::NotFound => {
+            let is_recorded = |note: &SnapshotNote| note.before.is_some() || note.after.is_some();
+            let failure = notes.iter().find_map(|note| note.note.clone());
+            return Err(match failure.filter(|_| !notes.iter().any(is_recorded)) {
+                Some(failure) => format!("none was made when the calls were made: {failure}"),
+                None => format!(
+                    "{} does not exist: it was removed, or it is on the machine on which the calls were made",
+                    directory.display()
+                ),
+            });
+        }
+        Err(err) => err.to_string(),
+    };
+    Err(format!("{}: {why}", directory.display()))
 }
 
 /// Exclusively locked stores, by their directories.

@@ -15,6 +15,8 @@ use haft_snapshot::{
     SnapshotStore, SnapshotStoreError, TreeId,
 };
 
+use super::repositories::{KnownIndexes, RepositoryStamps, stamp_repositories};
+
 /// How long looks may wait until they outlast a loss of power, in milliseconds.
 pub(crate) const SNAPSHOT_SYNC_MS: u64 = 1_000;
 
@@ -54,6 +56,8 @@ impl SnapshotScope {
 pub(super) struct RootSnapshot {
     /// The recorded state of the files.
     pub(super) tree: TreeId,
+    /// The stamps of the repositories, if everything was recorded.
+    pub(super) repositories: Arc<RepositoryStamps>,
     /// Keeps other processes from removing the tree.
     _hold: SharedStoreLock,
 }
@@ -88,6 +92,8 @@ struct FullSnapshots {
     last: Option<NumberedSnapshot>,
     /// Makes a snapshot cost only what changed since the last one.
     tracker: RecordTracker,
+    /// Makes a stamp cost little for an index that did not change.
+    indexes: KnownIndexes,
 }
 
 /// A full snapshot that is complete.
@@ -95,7 +101,7 @@ struct NumberedSnapshot {
     /// The number of the snapshot, in the order of their beginnings.
     number: u64,
     /// The recorded state, or why it could not be recorded.
-    outcome: Result<TreeId, String>,
+    outcome: Result<(TreeId, Arc<RepositoryStamps>), String>,
 }
 
 impl SnapshotRoot {
@@ -151,7 +157,7 @@ impl SnapshotRoot {
                     let store = place.store().map_err(|err| err.to_string())?;
                     let report = store.record(&place.root, &place.options, changed);
                     let tree = report.map_err(|err| err.to_string())?.tree;
-                    Ok(RootSnapshot { tree, _hold: hold })
+                    Ok(RootSnapshot { tree, repositories: Arc::default(), _hold: hold })
                 });
                 look.await
             }
@@ -181,7 +187,12 @@ impl SnapshotRoot {
         let mut full = Arc::clone(&self.full).lock_owned().await;
         // A snapshot that began after this request shows the same state as a new one.
         if let Some(shared) = full.last.as_ref().filter(|last| last.number > asked) {
-            return shared.outcome.clone().map(|tree| RootSnapshot { tree, _hold: hold });
+            let shared = shared.outcome.clone();
+            return shared.map(|(tree, repositories)| RootSnapshot {
+                tree,
+                repositories,
+                _hold: hold,
+            });
         }
         let number = self.begun_count.fetch_add(1, Ordering::SeqCst) + 1;
         let place = Arc::clone(self);
@@ -192,7 +203,12 @@ impl SnapshotRoot {
             let recorded = place.store().map_err(RecordError::from).and_then(|store| {
                 store.record_tracked(&place.root, &place.options, &mut full.tracker)
             });
-            let outcome = recorded.map(|report| report.tree).map_err(|err| {
+            let stamped = recorded.map(|report| {
+                let (root, found) = (place.root.path(), &report.repositories);
+                let stamps = stamp_repositories(root, found, &mut full.indexes);
+                (report.tree, Arc::new(stamps))
+            });
+            let outcome = stamped.map_err(|err| {
                 if let RecordError::TooMany { .. } = err {
                     // Finding that out again for every command would cost more than it is worth.
                     place.given_up.get_or_init(|| err.to_string());
@@ -202,7 +218,8 @@ impl SnapshotRoot {
             full.last = Some(NumberedSnapshot { number, outcome: outcome.clone() });
             outcome
         });
-        outcome.await.map(|tree| RootSnapshot { tree, _hold: hold })
+        let outcome = outcome.await;
+        outcome.map(|(tree, repositories)| RootSnapshot { tree, repositories, _hold: hold })
     }
 
     /// Keeps the trees of the store from being removed.

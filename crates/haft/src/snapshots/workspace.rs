@@ -11,6 +11,7 @@ use haft_journal::{Journal, SnapshotNote};
 use haft_sandbox::{Launcher, Mechanisms};
 use haft_snapshot::RecordOptions;
 
+use super::repositories::changed_repositories;
 use super::root::{RootSnapshot, SnapshotRoot, SnapshotScope};
 use super::{PendingEffect, SnapshotError, Snapshots};
 use crate::clock::Clock;
@@ -161,6 +162,7 @@ impl WorkspaceSnapshots {
             after: None,
             note: Some(note),
             taken_at_ms: self.clock.now_ms(),
+            repositories: Vec::new(),
         }
     }
 }
@@ -267,11 +269,18 @@ impl Snapshots for WorkspaceSnapshots {
                 remarks.extend(before.as_ref().err().map(|why| unknown_state_text("before", why)));
                 remarks.extend(after.as_ref().err().map(|why| unknown_state_text("after", why)));
                 remarks.extend(overlap_text(&overlaps));
+                let repositories = match (&before, &after) {
+                    (Ok(before), Ok(after)) => {
+                        changed_repositories(&before.repositories, &after.repositories)
+                    }
+                    (Err(_), _) | (_, Err(_)) => Vec::new(),
+                };
                 let kept_before = before.as_ref().ok().filter(|_| is_kept);
                 let note = SnapshotNote {
                     before: kept_before.map(|snapshot| snapshot.tree.to_string()),
                     after: after.as_ref().ok().map(|snapshot| snapshot.tree.to_string()),
                     note: (!remarks.is_empty()).then(|| remarks.join("; ")),
+                    repositories,
                     ..self.note(call, &effect.root, String::new())
                 };
                 drop(self.record_note(note, (before, after)).await?);

@@ -6,7 +6,10 @@ mod programs;
 use std::sync::{Arc, Mutex};
 
 use expect_test::expect;
-use haft::{Ask, AskAnswer, Asker, Call, Connection, ConnectionOptions, Restrictions, ToolListing};
+use haft::{
+    Ask, AskAnswer, Asker, Call, CallLimits, Connection, ConnectionOptions, Restrictions,
+    ToolListing,
+};
 use haft_contract::{
     Access, BoxFuture, ConnectionStore, Cx, Envelope, ErrorCode, FileChange, FsEntryKind,
     FsRequirement, NetRequest, NetRequirement, Precondition, RequirementSet, RunId, SubagentAnswer,
@@ -322,7 +325,8 @@ fn of_server(number: u32) -> Tool {
 #[tokio::test]
 async fn a_search_finds_what_the_agent_has_and_for_it_alone() {
     let tools = (1..30).map(of_server).chain([tool_search(), read()]).collect();
-    let stage = stage(Setting { tools, ..Setting::default() }).await;
+    let limits = CallLimits { listed_tools: 1, ..CallLimits::default() };
+    let stage = stage(Setting { tools, limits, ..Setting::default() }).await;
     let options = ConnectionOptions {
         listing: ToolListing::Searched,
         ..ConnectionOptions::headless("s2", "test")
@@ -344,7 +348,7 @@ async fn a_search_finds_what_the_agent_has_and_for_it_alone() {
         .unwrap();
     let few =
         some.restrict(tool_restrictions(&["tool_search", "far_number29", "far_number3"])).unwrap();
-    assert_eq!(ids(&some), ["tool_search"]);
+    assert_eq!(ids(&some), ["far_number1", "tool_search"]);
     assert_eq!(found(&some).await.len(), 2);
     // So few are listed at once.
     assert_eq!(ids(&few), ["far_number29", "tool_search"]);
@@ -352,7 +356,7 @@ async fn a_search_finds_what_the_agent_has_and_for_it_alone() {
     assert_eq!(message_of(&few, "far_number3", "x").await, "TOOL_NOT_FOUND");
     assert_eq!(message_of(&few, "far_number29", "x").await, "x");
     // Found beneath is not found above.
-    assert_eq!(ids(&session), ["read", "tool_search"]);
+    assert_eq!(ids(&session), ["far_number1", "read", "tool_search"]);
     // Without the tool that finds, all are listed.
     assert_eq!(ids(&session.restrict(tool_restrictions(&["far_*"])).unwrap()).len(), 29);
     // A driver that continues after another session's transcript gets the tools found there, but only tools that its

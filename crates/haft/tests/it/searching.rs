@@ -1,6 +1,6 @@
 //! Tools that are found instead of listed, where there are many.
 
-use haft::{Call, Connection, ConnectionOptions, Registry, ResumeMode, ToolListing};
+use haft::{Call, CallLimits, Connection, ConnectionOptions, Registry, ResumeMode, ToolListing};
 use haft_contract::{
     ConnectionStore, Contract, Cx, Envelope, ErrorCode, RunId, Tool, ToolError, ToolOrigin,
 };
@@ -39,8 +39,14 @@ fn tools(others: usize) -> Vec<Tool> {
     tools
 }
 
+/// Returns a stage on which no tool is listed that can be found.
 async fn stage(tools: Vec<Tool>) -> Stage {
-    Stage::new(Setting { tools, ..Setting::default() }).await
+    stage_listing(0, tools).await
+}
+
+async fn stage_listing(listed_tools: usize, tools: Vec<Tool>) -> Stage {
+    let limits = CallLimits { listed_tools, ..CallLimits::default() };
+    Stage::new(Setting { tools, limits, ..Setting::default() }).await
 }
 
 fn searched(stage: &Stage, id: &str) -> Connection {
@@ -95,13 +101,23 @@ async fn a_tool_that_was_found_is_listed_and_callable_in_its_session() {
 }
 
 #[tokio::test]
-async fn few_tools_are_listed_and_so_are_all_where_nobody_could_search() {
-    // With the other three there are as many as are listed at most, and one more.
-    let few = stage(tools(17)).await;
-    assert_eq!(ids(&searched(&few, "one")).len(), 20);
-    let many = stage(tools(18)).await;
-    assert_eq!(ids(&searched(&many, "one")).len(), 3);
-    assert_eq!(ids(&many.session).len(), 21);
+async fn some_tools_of_each_server_are_listed_and_all_where_no_tool_searches() {
+    let few = stage_listing(18, tools(18)).await;
+    assert_eq!(ids(&searched(&few, "one")).len(), 21);
+    let other_server =
+        |id: &str| tool(id, ToolOrigin::Mcp { server: "near".to_owned(), tool: id.to_owned() });
+    let tools_of_three =
+        || tools(18).into_iter().chain([other_server("near_one"), other_server("near_two")]);
+    let many = stage_listing(5, tools_of_three().collect()).await;
+    let session = searched(&many, "one");
+    let listed = ["declared", "far_number1", "far_number10", "native", "near_one", "near_two"];
+    assert_eq!(ids(&session), [&listed[..], &["snake", "tool_search"]].concat());
+    assert_eq!(call(&session, "r1", "near_two", "x").await.code(), None);
+    assert_eq!(
+        call(&session, "r1", "far_number7", "x").await.code(),
+        Some(ErrorCode::ToolNotFound)
+    );
+    assert_eq!(ids(&many.session).len(), 23);
     assert_eq!(call(&many.session, "r1", "far_number7", "x").await.text(), "x");
     let unsearchable = stage(tools(25).into_iter().skip(1).collect()).await;
     assert_eq!(ids(&searched(&unsearchable, "one")).len(), 27);

@@ -207,8 +207,11 @@ async fn fill_workspace(disks: &Disks) {
     let ballast = Ballast::fill(&disks.place.join("root"));
     let large = "large".repeat(10_000);
     let envelope = disks.save(&large).await.unwrap();
-    expect!["no space is left to write a.txt"].assert_eq(&envelope.text());
-    assert_eq!(envelope.code(), Some(ErrorCode::PathInvalid));
+    expect![
+        "no space is left to write a.txt: free some space on that disk, then make the call again"
+    ]
+    .assert_eq(&envelope.text());
+    assert_eq!(envelope.code(), Some(ErrorCode::ToolFailed));
     assert_eq!(disks.files(), "a.txt after, b.txt after");
     assert_eq!(disks.statuses().await.last(), Some(&CallStatus::Failed));
     drop(ballast);

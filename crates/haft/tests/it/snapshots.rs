@@ -597,6 +597,15 @@ impl Snapshots for Hook {
         Box::pin(async move { if failed { Err(SnapshotError::new("no film")) } else { Ok(()) } })
     }
 
+    fn snapshot_within<'a>(
+        &'a self,
+        tool: &'a str,
+        call_id: &'a CallAddress,
+    ) -> BoxFuture<'a, Result<(), SnapshotError>> {
+        self.see(format!("within {tool} {call_id}"));
+        Box::pin(async { Ok(()) })
+    }
+
     fn durability_snapshot<'a>(
         &'a self,
         tool: &'a str,
@@ -612,6 +621,25 @@ impl Snapshots for Hook {
             }
         })
     }
+}
+
+#[tokio::test]
+async fn a_tool_asks_for_a_snapshot_in_the_middle_of_its_effect() {
+    let builder = Tool::new("paint").effect(Effect::Once);
+    let paint = builder.execute_with(|_: Text, cx: Cx| async move {
+        cx.durability_snapshot().await;
+        Ok::<_, ToolError>(format!("{} before {}", cx.seq(), cx.next_seq()))
+    });
+    let hook = Arc::new(Hook::default());
+    let stage = Stage::new(Setting {
+        tools: vec![paint],
+        snapshots: Some(Arc::clone(&hook) as Arc<dyn Snapshots>),
+        ..Setting::default()
+    })
+    .await;
+    assert_eq!(stage.call("paint", json!({"text": "x"})).await.text(), "1 before 2");
+    let expect = ["before", "within", "after"].map(|word| format!("{word} paint r1/main/0/1/1"));
+    assert_eq!(*hook.seen.lock().unwrap(), expect);
 }
 
 async fn check_hook(fails: Option<Failure>, expect: Expect) {

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use haft_contract::{AttemptAddress, CallKey};
+use haft_contract::{AttemptAddress, CallKey, RunId};
 use haft_journal::{AttemptState, CallRow, Journal, JournalError};
 use tokio::sync::{OnceCell, OwnedMutexGuard};
 use tokio::time::Instant;
@@ -19,6 +19,8 @@ pub(crate) struct AttemptTrackers {
     /// The counters of each attempt. Each call takes the lock to find its attempt, and counts under the attempt's own
     /// lock. A channel to one counting task would cost every call a switch between tasks.
     by_scope: Mutex<HashMap<AttemptAddress, Arc<AttemptTracker>>>,
+    /// Set once the journal has counted that this process answered a call from its record.
+    is_recall_counted: AtomicBool,
 }
 
 /// Whether calls of the run were recorded before this process took its lease. If there were none, this process made all
@@ -143,8 +145,21 @@ impl AttemptTrackers {
         Ok(attempt)
     }
 
+    /// Counts a recalled answer as progress of the run, once while this process has the lease. Without that, a driver that
+    /// starts over and is killed each time could not go on for good.
+    pub(super) async fn count_recall(&self, journal: &dyn Journal, run: &RunId) {
+        if self.is_recall_counted.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        // The recorded answer holds in any case.
+        if let Err(err) = journal.count_progress(run).await {
+            tracing::warn!(%run, %err, "the progress of the run could not be counted");
+        }
+    }
+
     /// Forgets all attempts, because other processes may have made calls in them since.
     pub(crate) fn clear(&self) {
+        self.is_recall_counted.store(false, Ordering::Relaxed);
         self.by_scope.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 }
@@ -187,6 +202,11 @@ impl AttemptTracker {
     /// Returns whether a call of the attempt was ever numbered, by this process or by another one.
     pub(in crate::pipeline) fn is_begun(&self) -> bool {
         self.update_numbers(|numbers| numbers.last_seq > 0)
+    }
+
+    /// Returns the number that the next call would get now.
+    pub(in crate::pipeline) fn next_seq(&self) -> u32 {
+        self.update_numbers(|numbers| numbers.last_seq.saturating_add(1))
     }
 
     /// Numbers a call that follows all calls made before.

@@ -29,7 +29,7 @@ pub(in crate::pipeline) async fn recall(
     let state = CallState::new(arrived, place);
     match row {
         None => Ok(state),
-        Some(row) => answer_recorded(state, row, history.resume_mode, shared).await,
+        Some(row) => answer_recorded(state, row, history, shared).await,
     }
 }
 
@@ -58,7 +58,7 @@ pub(in crate::pipeline) fn rehearse(
 async fn answer_recorded(
     mut state: CallState,
     row: Box<CallRow>,
-    resume_mode: ResumeMode,
+    history: &RunHistory,
     shared: &RuntimeShared,
 ) -> Result<CallState, PipelineStop> {
     let resolution = match (row.status, row.verdict) {
@@ -72,7 +72,7 @@ async fn answer_recorded(
         (CallStatus::Succeeded | CallStatus::Failed, _) => DoubtResolution::Happened(row.clone()),
         // The driver makes the call again because the refusal asked for that.
         (CallStatus::Refused, _) if row.was_held_back() => DoubtResolution::NotHappened,
-        (CallStatus::Refused, _) => match resume_mode {
+        (CallStatus::Refused, _) => match history.resume_mode {
             ResumeMode::Rejudge => DoubtResolution::NotHappened,
             ResumeMode::Continue | ResumeMode::Replay => DoubtResolution::Happened(row.clone()),
         },
@@ -86,6 +86,11 @@ async fn answer_recorded(
             if state.is_unacknowledged() {
                 acknowledge_row(&row, &*shared.parts.journal).await?;
                 state.acknowledge(row.seq);
+            }
+            // A plan recalls its own first calls each time, and counts the answers of its nodes itself.
+            if history.resume_mode != ResumeMode::Rejudge {
+                let journal = &*shared.parts.journal;
+                history.attempts.count_recall(journal, &row.scope.run).await;
             }
             Err(PipelineStop::Answered(Box::new(recorded_envelope(&row))))
         }

@@ -104,6 +104,14 @@ fn a_place_that_cannot_be_changed_is_named() {
 }
 
 #[test]
+fn a_full_disk_is_named_by_the_file_that_was_written() {
+    check(
+        "cp: error writing '/srv/app/big': No space left on device",
+        expect!["no space is left on the disk of /srv/app/big: free some there"],
+    );
+}
+
+#[test]
 fn nothing_is_guessed() {
     for output in [
         "",
@@ -113,7 +121,6 @@ fn nothing_is_guessed() {
         "mkdir: cannot create directory 'a/b': Permission denied",
         "chown: changing ownership of 'x': Operation not permitted",
         "touch: cannot touch '/tmp/x/y': Permission denied",
-        "cp: error writing '/srv/app/big': No space left on device",
         "npm error request failed, reason: getaddrinfo EAI_AGAIN registry.example.org",
     ] {
         check(output, expect!["nothing"]);

@@ -117,6 +117,7 @@ mod tests {
                 after: None,
                 note: None,
                 taken_at_ms: *taken_at_ms,
+                repositories: Vec::new(),
             };
             (1..).zip(times).map(note).collect()
         };
@@ -145,6 +146,7 @@ mod tests {
                 after: after.map(str::to_owned),
                 note: Some("a remark".to_owned()),
                 taken_at_ms,
+                repositories: Vec::new(),
             };
             assert_eq!((keep_later(&mut note, &than), note.before.is_some()), expect);
         };
