@@ -1,6 +1,7 @@
 //! Checks parsed tool files: which of them are tools, what they publish, and all errors of the
 //! others at once, each with a remedy. Pure: no file is opened and nothing is run.
 
+mod comparison;
 mod findings;
 mod metadata;
 mod parameters;
@@ -14,6 +15,7 @@ use std::collections::BTreeMap;
 use haft_contract::{Access, Effect, ProcessWriteAccess, ToolId};
 use serde_json::{Map, Value};
 
+pub use self::comparison::compare_directories;
 use self::findings::Findings;
 use self::metadata::DeclaredMetadata;
 pub use self::permissions::PythonToolPermissions;
@@ -57,11 +59,24 @@ pub struct CheckedTool {
     pub timeout_ms: Option<u64>,
     /// Whether the function takes the argument `context`.
     pub takes_context: bool,
+    /// Whether a result with `"status": "error"` means that the call failed, as in files for Smith.
+    pub status_errors: bool,
+    /// Whether METADATA says that equal inputs have equal results.
+    pub deterministic: bool,
+    /// Whether the globals of its process remain for the next call.
+    pub stateful: bool,
     /// Its required permissions.
     pub permissions: PythonToolPermissions,
+    /// The line of every part of METADATA, by JSON pointer.
+    pub(crate) lines: BTreeMap<String, u32>,
 }
 
 impl CheckedTool {
+    /// Returns whether a call may do more than read files.
+    pub(crate) fn reaches_more_than_files(&self) -> bool {
+        self.permissions.accesses.iter().any(|access| *access != Access::read("."))
+    }
+
     /// Returns the tool as it must be judged if its process is not confined. In that case only its
     /// author claims that it reads and does no harm. Therefore it counts as dangerous and with an
     /// effect, and also requires [`UNCONFINED`].
@@ -114,44 +129,27 @@ pub fn check_tool_files(
     taken: &[ToolId],
 ) -> CheckedDirectory {
     let mut checked = CheckedDirectory::default();
-    let mut names_at = BTreeMap::new();
+    // Dots and underscores count as equal.
+    let taken: BTreeMap<String, &ToolId> = taken.iter().map(|id| (id.wire_name(), id)).collect();
     for (source, reading) in files {
         let mut findings = Findings::new(&source.name, &reading);
         if let Some(tool) = check_file(directory, &source, &mut findings) {
-            names_at.insert(source.name.clone(), findings.in_metadata("/name"));
-            checked.tools.push(tool);
-        }
-        checked.problems.extend(findings.into_problems());
-    }
-    let is_broken = |tool: &CheckedTool| {
-        checked.problems.iter().any(|problem| {
-            problem.severity == ToolFileSeverity::Error && problem.file == tool.source.name
-        })
-    };
-    let tools: Vec<_> = checked.tools.iter().filter(|tool| !is_broken(tool)).cloned().collect();
-    checked.tools.clear();
-    // Dots and underscores count as equal.
-    let owner = |id: &ToolId| (id.wire_name(), format!("another tool, {id}"));
-    let mut names: BTreeMap<String, String> = taken.iter().map(owner).collect();
-    for tool in tools {
-        let name = tool.id.wire_name();
-        match (names.get(&name), names_at.remove(&tool.source.name)) {
-            (Some(owner), at) => checked.problems.push(ToolFileProblem {
-                line: at.as_ref().and_then(|at| at.line),
-                field: at.and_then(|at| at.field),
-                severity: ToolFileSeverity::Error,
-                code: ProblemCode::NameTaken,
-                message: format!("the name {} is that of {owner}", tool.id),
-                mend: "give one of them another name".to_owned(),
-                file: tool.source.name,
-            }),
-            (None, _) => {
-                names.insert(name, format!("the tool in {}", tool.source.name));
+            if let Some(owner) = taken.get(&tool.id.wire_name()) {
+                findings.error(
+                    findings.in_metadata("/name"),
+                    ProblemCode::NameTaken,
+                    format!("the name {} is that of another tool, {owner}", tool.id),
+                    "give one of them another name",
+                );
+            }
+            if findings.errors() == 0 {
                 checked.tools.push(tool);
             }
         }
+        checked.problems.extend(findings.into_problems());
     }
     checked.tools.sort_by(|left, right| left.id.cmp(&right.id));
+    comparison::reject_shared_names(&mut [&mut checked]);
     checked.problems.sort();
     checked
 }
@@ -198,7 +196,11 @@ fn check_file(
         dangerous: declared.dangerous,
         timeout_ms: declared.timeout_ms,
         takes_context: declared.takes_context,
+        status_errors: declared.status_errors,
+        deterministic: declared.deterministic,
+        stateful: declared.stateful,
         permissions: permissions?,
+        lines: reading.lines.clone(),
         metadata: metadata.clone(),
         source: source.clone(),
         id,

@@ -20,6 +20,7 @@ mod pool;
 mod problem;
 mod registry_file;
 mod tools;
+mod trial;
 mod worker;
 mod worker_options;
 
@@ -33,9 +34,11 @@ pub use parsed_file::{
 
 pub use check::{
     CheckedDirectory, CheckedTool, PythonToolPermissions, UNCONFINED, check_tool_files,
+    compare_directories,
 };
 pub use problem::{ProblemCode, ToolFileProblem, ToolFileSeverity};
 pub use tools::tools;
+pub use trial::try_deterministic_tools;
 pub use worker_options::WorkerOptions;
 
 pub use registry_file::{

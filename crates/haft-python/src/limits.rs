@@ -31,6 +31,10 @@ pub const READER_MEMORY_BYTES: u64 = 1024 * 1024 * 1024;
 ///
 /// Limit (Python): the file is refused.
 pub const TIMEOUT_S_MAX: u64 = TIMEOUT_MS_MAX / 1_000;
+/// Time of one call that tries whether a tool is deterministic, in milliseconds.
+///
+/// Limit (Python): the tool is not tried, with a warning.
+pub const TRIAL_MS_MAX: u64 = 10_000;
 /// Nesting of a result.
 ///
 /// Limit (Python): the call fails.

@@ -28,13 +28,23 @@ use crate::worker_options::WorkerOptions;
 /// The workers of one file.
 pub(crate) struct PythonWorkerPool {
     spec: WorkerSpec,
-    takes_context: bool,
+    convention: CallConvention,
     options: WorkerOptions,
     /// One permit for each worker that may run.
     permits: Semaphore,
     // Every call takes a worker out and puts it back, and the reaper removes idle ones. The lock is
     // held only for that.
     idle: Mutex<IdleWorkers>,
+}
+
+/// The words of METADATA about how the function is called and how it reports failures.
+pub(crate) struct CallConvention {
+    /// Whether the function takes the argument `context`.
+    pub(crate) takes_context: bool,
+    /// Whether a result with `"status": "error"` means that the call failed.
+    pub(crate) status_errors: bool,
+    /// The hosts that the tool may reach.
+    pub(crate) hosts: Vec<String>,
 }
 
 #[derive(Default)]
@@ -68,9 +78,13 @@ impl Drop for Reaper {
 }
 
 impl PythonWorkerPool {
-    pub(crate) fn new(spec: WorkerSpec, takes_context: bool, options: WorkerOptions) -> Self {
+    pub(crate) fn new(
+        spec: WorkerSpec,
+        convention: CallConvention,
+        options: WorkerOptions,
+    ) -> Self {
         let places = Semaphore::new(options.workers_per_file.clamp(1, WORKERS_MAX));
-        Self { spec, takes_context, options, permits: places, idle: Mutex::default() }
+        Self { spec, convention, options, permits: places, idle: Mutex::default() }
     }
 
     /// Runs one call.
@@ -109,6 +123,9 @@ impl PythonWorkerPool {
                 );
                 (false, Err(ToolError::new(ErrorCode::ProcessAborted, message)))
             }
+            Some(PythonAnswer::Result(value)) if self.convention.status_errors => {
+                (true, self.without_status_error(value))
+            }
             Some(PythonAnswer::Result(value)) => (true, Ok(value)),
             Some(PythonAnswer::Failure(failure)) => (true, Err(self.failure_error(&failure))),
             Some(PythonAnswer::NotSent(how)) => {
@@ -127,6 +144,7 @@ impl PythonWorkerPool {
             }
         };
         let may_go_on = can_go_on
+            && !warm.worker.is_spent
             && self.spec.writable == ProcessWriteAccess::Nothing
             && warm.worker.resident_bytes <= self.options.warm_bytes;
         let around = if may_go_on {
@@ -223,7 +241,8 @@ impl PythonWorkerPool {
 
     fn context(&self, cx: &Cx) -> Option<Value> {
         let scope = cx.attempt_address();
-        self.takes_context.then(|| {
+        self.convention.takes_context.then(|| {
+            let effect = cx.effect();
             json!({
                 "idempotency_key": cx.idempotency_key(),
                 "task_key": cx.task_key(),
@@ -231,9 +250,35 @@ impl PythonWorkerPool {
                 "node": scope.node,
                 "iteration": scope.iteration,
                 "attempt": scope.attempt,
+                "seq": cx.seq(),
                 "tool": cx.tool(),
+                "effect": effect,
+                "side_effect": effect.side_effect(),
+                "idempotent": effect.idempotent(),
+                "root": cx.root().to_string_lossy(),
+                "allow_network": cx.allow_network(),
+                "hosts": self.convention.hosts,
+                "max_output_bytes": cx.max_output_bytes(),
+                "timeout_ms": cx.timeout_ms(),
             })
         })
+    }
+
+    /// Returns a result, unless it reports a failure in the way of Smith's tools.
+    fn without_status_error(&self, result: Value) -> Result<Value, ToolError> {
+        if result.get("status").and_then(Value::as_str) != Some("error") {
+            return Ok(result);
+        }
+        let reason = ["error", "message"].iter().find_map(|key| result.get(*key)?.as_str());
+        let has_more = result.as_object().is_some_and(|fields| fields.len() > 2);
+        let reason = match reason {
+            Some(reason) if has_more => format!("{reason}\n{result}"),
+            Some(reason) => reason.to_owned(),
+            None => result.to_string(),
+        };
+        let reason = cut_middle(&reason, TRACEBACK_BYTES_MAX);
+        let message = format!("{} answered that it failed: {reason}", self.spec.function);
+        Err(ToolError::new(ErrorCode::ToolFailed, message))
     }
 
     fn failure_error(&self, failure: &PythonFailure) -> ToolError {

@@ -87,6 +87,12 @@ problem_codes! {
     Untyped => "untyped",
     /// `required` names something that is not a parameter.
     Required => "required",
+    /// Another tool has another name for the same parameter.
+    ParameterDiffers => "parameter_differs",
+    /// A parameter is an object whose parts a model has to nest.
+    Nested => "nested",
+    /// Equal inputs had different results, although METADATA says that they do not.
+    NotDeterministic => "not_deterministic",
     /// The parameters are one arbitrary payload.
     FreeForm => "free_form",
     /// The function does not take a parameter of the schema.

@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::check::CheckedTool;
 use crate::directory::ToolDirectory;
 use crate::limits::WORKERS_MAX;
-use crate::pool::PythonWorkerPool;
+use crate::pool::{CallConvention, PythonWorkerPool};
 use crate::worker::WorkerSpec;
 use crate::worker_options::WorkerOptions;
 
@@ -29,10 +29,16 @@ pub fn tools(
             source,
             function: function.clone(),
             writable: permissions.writable,
-            is_granted_more: permissions.accesses.iter().any(|access| *access != Access::read(".")),
+            is_granted_more: checked.reaches_more_than_files(),
             memory_bytes: options.memory_bytes,
+            is_stateful: checked.stateful,
         };
-        let pool = Arc::new(PythonWorkerPool::new(spec, checked.takes_context, options));
+        let convention = CallConvention {
+            takes_context: checked.takes_context,
+            status_errors: checked.status_errors,
+            hosts: permissions.requires.net.hosts.clone(),
+        };
+        let pool = Arc::new(PythonWorkerPool::new(spec, convention, options));
         let accesses = permissions.accesses;
         let mut builder = Tool::new(id.as_str())
             .function(function)

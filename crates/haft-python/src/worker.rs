@@ -29,6 +29,8 @@ pub(crate) struct WorkerSpec {
     /// Whether the grant of a call lets it do more than read the workspace.
     pub(crate) is_granted_more: bool,
     pub(crate) memory_bytes: Option<u64>,
+    /// Whether a call sees what an earlier one left in the globals of the process.
+    pub(crate) is_stateful: bool,
 }
 
 /// The scope in which a worker may be reused.
@@ -85,11 +87,24 @@ pub(crate) enum WorkerLoss {
     InvalidReply(String),
 }
 
+impl WorkerLoss {
+    /// Returns the loss in words about the process.
+    pub(crate) fn into_text(self) -> String {
+        match self {
+            Self::Ended(how) => format!("its process {how}"),
+            Self::InvalidReply(why) => format!("its answer could not be understood: {why}"),
+        }
+    }
+}
+
 #[derive(Deserialize)]
 struct WorkerReplyLine {
     /// The number of the request that it answers.
     number: u64,
     resident_bytes: u64,
+    /// Whether the process can serve no further call without showing it the state of this one.
+    #[serde(default)]
+    is_spent: bool,
     #[serde(default)]
     result: Value,
     #[serde(default)]
@@ -106,6 +121,8 @@ pub(crate) struct PythonWorker {
     pub(crate) scope: WorkerScope,
     /// Memory that it used after its last call, as it reported.
     pub(crate) resident_bytes: u64,
+    /// Whether it reported that it can serve no further call.
+    pub(crate) is_spent: bool,
 }
 
 impl PythonWorker {
@@ -126,7 +143,14 @@ impl PythonWorker {
         request.channel = ProcessChannel::Descriptor;
         request.memory_bytes = spec.memory_bytes;
         let process = residents.start(request).await?;
-        Ok(Self { process, line: Vec::new(), number: 0, scope: home, resident_bytes: 0 })
+        Ok(Self {
+            process,
+            line: Vec::new(),
+            number: 0,
+            scope: home,
+            resident_bytes: 0,
+            is_spent: false,
+        })
     }
 
     /// Sends the checked source and loads it.
@@ -137,6 +161,8 @@ impl PythonWorker {
             "module": spec.source.module,
             "package_root": spec.directory.package_root.as_ref().map(|root| root.to_string_lossy()),
             "function": spec.function,
+            // A process that may write serves one call, which has no earlier one.
+            "is_stateful": spec.is_stateful || spec.writable != ProcessWriteAccess::Nothing,
             "bounds": {
                 "depth": RESULT_DEPTH_MAX,
                 "result_bytes": RESULT_BYTES_MAX,
@@ -218,9 +244,10 @@ impl PythonWorker {
             Ok(WorkerReplyLine { number, .. }) if number != self.number => {
                 invalid(format!("it answered request {number}, expected {}", self.number))
             }
-            Ok(WorkerReplyLine { resident_bytes, result, error, .. }) => {
+            Ok(WorkerReplyLine { resident_bytes, is_spent, result, error, .. }) => {
                 self.number += 1;
                 self.resident_bytes = resident_bytes;
+                self.is_spent = is_spent;
                 error.map_or(PythonAnswer::Result(result), PythonAnswer::Failure)
             }
         }

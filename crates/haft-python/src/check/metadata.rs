@@ -20,7 +20,23 @@ const USED_KEYS: &[&str] = &[
     "requires",
     "timeout",
     "context",
+    "status_errors",
+    "deterministic",
+    "stateful",
 ];
+/// Keys that only files for haft have.
+const HAFT_KEYS: &[&str] = &[
+    "side_effect",
+    "idempotent",
+    "requires",
+    "timeout",
+    "context",
+    "status_errors",
+    "deterministic",
+    "stateful",
+];
+/// Keys that only files for Smith have.
+const SMITH_KEYS: &[&str] = &["domain", "output_type"];
 /// Other keys that files and registries have; they are kept unchanged.
 const UNUSED_KEYS: &[&str] = &["domain", "output_type", "module", "prohibited_outputs", "notes"];
 /// Words that do not describe a purpose, alone or combined with each other.
@@ -71,6 +87,15 @@ pub(super) struct DeclaredMetadata {
     pub(super) dangerous: bool,
     pub(super) timeout_ms: Option<u64>,
     pub(super) takes_context: bool,
+    pub(super) status_errors: bool,
+    pub(super) deterministic: bool,
+    pub(super) stateful: bool,
+}
+
+/// Returns whether a file was written for Smith: it has a key of Smith's, or no key of haft's.
+fn is_smith_file(metadata: &Map<String, Value>) -> bool {
+    let has_any = |keys: &[&str]| keys.iter().any(|key| metadata.contains_key(*key));
+    has_any(SMITH_KEYS) || !has_any(HAFT_KEYS)
 }
 
 impl DeclaredMetadata {
@@ -143,6 +168,12 @@ impl DeclaredMetadata {
             dangerous,
             timeout_ms: timeout_ms(metadata, findings),
             takes_context,
+            status_errors: match metadata.contains_key("status_errors") {
+                true => mark(metadata, "status_errors", findings),
+                false => is_smith_file(metadata),
+            },
+            deterministic: mark(metadata, "deterministic", findings),
+            stateful: mark(metadata, "stateful", findings),
         }
     }
 }

@@ -282,6 +282,13 @@ fn check_forms(properties: &Map<String, Value>, findings: &mut Findings<'_>) {
                 format!("the parameter {name:?} is an object of any form: nothing checks what a model puts into it"),
                 "list its properties, or give additionalProperties a type",
             );
+        } else if is_nested_object(property) {
+            findings.warning(
+                at,
+                ProblemCode::Nested,
+                format!("the parameter {name:?} is an object, whose parts models often put in the wrong place"),
+                "make each part of it a separate parameter, unless the parts belong together",
+            );
         } else if is_alone && is_any_text(property) && PAYLOADS.contains(&word.as_str()) {
             findings.error(
                 at,
@@ -308,6 +315,12 @@ fn is_any_object(property: &Value) -> bool {
     let is_object = types_of(property).is_ok_and(|types| types.iter().any(|name| name == "object"));
     let has_values = property.get("additionalProperties").is_some_and(Value::is_object);
     is_object && !has_values && says_nothing(property, &["properties", "$ref"])
+}
+
+/// Returns whether a parameter is an object with listed parts.
+fn is_nested_object(property: &Value) -> bool {
+    let is_object = types_of(property).is_ok_and(|types| types.iter().any(|name| name == "object"));
+    is_object && property.get("properties").is_some_and(Value::is_object)
 }
 
 /// Returns whether a parameter is a text without further description.

@@ -378,7 +378,9 @@ fn one_object_of_any_form_is_no_parameter() {
     check_property(
         json!({"type": "object", "properties": {"a": {"type": "string"}}}),
         expect![[r#"
-            1 tool, 0 errors, 0 warnings
+            weather.py:1: warning: the parameter "city" is an object, whose parts models often put in the wrong place [nested]
+              mend: make each part of it a separate parameter, unless the parts belong together
+            1 tool, 0 errors, 1 warning
         "#]],
     );
     check_property(

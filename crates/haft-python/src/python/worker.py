@@ -1,12 +1,14 @@
 """Runs the function of one Python tool, call by call.
 
 Descriptor 3 carries lines of JSON. The first request holds the tool's source, which was checked before; each further one
-is a call, and each gets one answer with its number. The tool shares this process, so nothing here holds a tool back that
+is a call, and each gets one answer with its number. A call runs in a child of the process that loaded the file, unless
+METADATA says that the tool keeps its state: no call sees what an earlier one left in a global. The tool shares this process, so nothing here holds a tool back that
 means harm: the process is confined from outside. What is kept apart is what ordinary code does by accident: prints, closed
 descriptors, children and replaced streams never reach the answers. It works with Python 3.8 and later.
 """
 
 import fcntl
+import gc
 import importlib
 import importlib.abc
 import importlib.machinery
@@ -15,6 +17,8 @@ import io
 import json
 import linecache
 import os
+import select
+import signal
 import sys
 import traceback
 
@@ -26,6 +30,8 @@ INTEGER_MIN = -(1 << 63)
 INTEGER_MAX = (1 << 64) - 1
 # How much of everything there may be; haft says it when it has the file loaded.
 BOUNDS = {}
+# How often it is looked whether a child ended that sent no answer, in milliseconds.
+CHILD_POLL_MS = 100
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
@@ -47,8 +53,9 @@ class Channel:
         os.register_at_fork(after_in_child=self.leave)
 
     def leave(self):
-        os.close(self.descriptor)
-        self.descriptor = -1
+        if self.descriptor >= 0:
+            os.close(self.descriptor)
+            self.descriptor = -1
 
     def receive(self):
         """Returns the next request, or nothing once haft is gone."""
@@ -62,9 +69,13 @@ class Channel:
         return json.loads(line.decode("utf-8"))
 
     def send(self, line):
-        data = memoryview(line.encode("utf-8") + b"\n")
-        while data:
-            data = data[os.write(self.descriptor, data) :]
+        write_all(self.descriptor, line.encode("utf-8") + b"\n")
+
+
+def write_all(descriptor, data):
+    data = memoryview(data)
+    while data:
+        data = data[os.write(descriptor, data) :]
 
 
 class Surroundings:
@@ -396,6 +407,9 @@ class Worker:
         self.channel = Channel()
         self.surroundings = Surroundings()
         self.tool = None
+        self.is_stateful = False
+        # Children that answered and may not have ended yet.
+        self.children = []
 
     def serve(self):
         while True:
@@ -403,22 +417,100 @@ class Worker:
             if request is None:
                 os._exit(0)
             load = request.get("load")
-            body = self.load(load) if load is not None else self.call(request["call"])
+            is_spent = False
+            if load is not None:
+                body = self.load(load)
+            elif self.is_stateful:
+                body = self.call(request["call"])
+            else:
+                body = self.call_in_child(request["call"])
+                if body is None:
+                    # No child can be made. The process serves this call, and no other one.
+                    is_spent = True
+                    body = self.call(request["call"])
             if os.getpid() != self.channel.pid:
                 # A child that the tool forked came back here in place of its parent.
                 os._exit(0)
             self.surroundings.restore()
-            numbers = (request["number"], self.surroundings.resident_bytes())
-            self.channel.send('{"number":%d,"resident_bytes":%d,%s}' % (numbers + (body,)))
+            numbers = (request["number"], self.surroundings.resident_bytes(), json.dumps(is_spent))
+            self.channel.send('{"number":%d,"resident_bytes":%d,"is_spent":%s,%s}' % (numbers + (body,)))
+
+    def call_in_child(self, request):
+        """Makes a call in a child, and returns its answer; nothing if there can be no child."""
+        self.children = [child for child in self.children if os.waitpid(child, os.WNOHANG)[0] == 0]
+        # The child of a process with threads may wait for a lock for ever that another thread held.
+        if len(os.listdir("/proc/self/task")) > 1:
+            return None
+        reader, writer = os.pipe()
+        writer = out_of_the_way(writer)
+        try:
+            child = os.fork()
+        except OSError:
+            os.close(reader)
+            os.close(writer)
+            return None
+        if child == 0:
+            try:
+                os.close(reader)
+                self.answer_as_child(request, writer)
+            finally:
+                # As Python ends itself if it cannot write what is left.
+                os._exit(120)
+        os.close(writer)
+        try:
+            return self.answer_of_child(child, reader)
+        finally:
+            os.close(reader)
+
+    def answer_as_child(self, request, writer):
+        pid = os.getpid()
+        # A child of this one must not keep the parent waiting.
+        os.register_at_fork(after_in_child=lambda: os.close(writer))
+        body = self.call(request)
+        if os.getpid() != pid:
+            os._exit(0)
+        self.surroundings.restore()
+        write_all(writer, body.encode("utf-8") + b"\n")
+        os._exit(0)
+
+    def answer_of_child(self, child, reader):
+        """Returns the line that a child sends. If it ends without one, this process ends in the same way."""
+        poll = select.poll()
+        poll.register(reader, select.POLLIN)
+        pieces = []
+        status = None
+        while True:
+            if poll.poll(CHILD_POLL_MS if status is None else 0):
+                piece = os.read(reader, READ_BYTES)
+                if piece.endswith(b"\n"):
+                    pieces.append(piece[:-1])
+                    if status is None:
+                        self.children.append(child)
+                    return b"".join(pieces).decode("utf-8")
+                if piece:
+                    pieces.append(piece)
+                    continue
+                if status is None:
+                    status = os.waitpid(child, 0)[1]
+                end_like(status)
+            elif status is not None:
+                end_like(status)
+            else:
+                ended, found = os.waitpid(child, os.WNOHANG)
+                status = found if ended else None
 
     def load(self, request):
         BOUNDS.update(request["bounds"])
+        self.is_stateful = request["is_stateful"]
         base = request["package_root"] or os.path.dirname(request["path"])
         self.explainer = Explainer(request["path"], base)
         try:
             self.tool = Tool(request)
         except BaseException as err:
             return '"error":' + json.dumps(failure("load", err, self.explainer))
+        # What was loaded stays, and the collector would only copy its pages into each child.
+        gc.collect()
+        gc.freeze()
         return '"result":null'
 
     def call(self, request):
@@ -440,6 +532,16 @@ class Worker:
             message = message % (bytes_count, BOUNDS["result_bytes"])
             return '"error":' + json.dumps({"kind": "result", "type": "", "message": message, "traceback": []})
         return '"result":' + text
+
+
+def end_like(status):
+    """Ends this process as another one ended."""
+    if os.WIFSIGNALED(status):
+        number = os.WTERMSIG(status)
+        if number not in (signal.SIGKILL, signal.SIGSTOP):
+            signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+    os._exit(os.WEXITSTATUS(status))
 
 
 def refuse():

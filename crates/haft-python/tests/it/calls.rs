@@ -164,53 +164,53 @@ async fn whatever_is_raised_is_said() {
         .check(
             "raises",
             expect![[r#"
-        TOOL_FAILED: run_hostile raised RuntimeError: it went wrong
-          hostile.py:29 in run_hostile
-            return globals()[how]()
-          hostile.py:120 in raises
-            raise RuntimeError("it went wrong") from err
-        caused by KeyError: 'missing'
-          hostile.py:118 in raises
-            {}["missing"]
-    "#]],
+                TOOL_FAILED: run_hostile raised RuntimeError: it went wrong
+                  hostile.py:29 in run_hostile
+                    return globals()[how]()
+                  hostile.py:125 in raises
+                    raise RuntimeError("it went wrong") from err
+                caused by KeyError: 'missing'
+                  hostile.py:123 in raises
+                    {}["missing"]
+            "#]],
         )
         .await;
     stage.check("raises_unspeakable", expect![[r#"
         TOOL_FAILED: run_hostile raised hostile.Unspeakable: <its message cannot be read: ValueError>
           hostile.py:29 in run_hostile
             return globals()[how]()
-          hostile.py:124 in raises_unspeakable
+          hostile.py:129 in raises_unspeakable
             raise Unspeakable()
     "#]]).await;
     stage.check("exits", expect![[r#"
         TOOL_FAILED: run_hostile raised SystemExit: the tool tried to end the process with status 'enough'
           hostile.py:29 in run_hostile
             return globals()[how]()
-          hostile.py:104 in exits
+          hostile.py:109 in exits
             sys.exit("enough")
     "#]]).await;
     stage
         .check(
             "interrupts",
             expect![[r#"
-        TOOL_FAILED: run_hostile raised KeyboardInterrupt
-          hostile.py:29 in run_hostile
-            return globals()[how]()
-          hostile.py:128 in interrupts
-            raise KeyboardInterrupt
-    "#]],
+                TOOL_FAILED: run_hostile raised KeyboardInterrupt
+                  hostile.py:29 in run_hostile
+                    return globals()[how]()
+                  hostile.py:133 in interrupts
+                    raise KeyboardInterrupt
+            "#]],
         )
         .await;
     stage
         .check(
             "allocates",
             expect![[r#"
-        TOOL_FAILED: run_hostile raised MemoryError
-          hostile.py:29 in run_hostile
-            return globals()[how]()
-          hostile.py:136 in allocates
-            return len(bytearray(1 << 50))
-    "#]],
+                TOOL_FAILED: run_hostile raised MemoryError
+                  hostile.py:29 in run_hostile
+                    return globals()[how]()
+                  hostile.py:141 in allocates
+                    return len(bytearray(1 << 50))
+            "#]],
         )
         .await;
     stage
@@ -327,7 +327,7 @@ async fn a_tool_reaches_what_it_was_granted() {
                 TOOL_FAILED: run_hostile raised OSError: [Errno 30] Read-only file system: 'made.txt'
                   hostile.py:29 in run_hostile
                     return globals()[how]()
-                  hostile.py:221 in writes
+                  hostile.py:226 in writes
                     with open("made.txt", "w") as file:
             "#]],
         )
@@ -400,7 +400,9 @@ async fn a_tool_that_asks_for_it_knows_which_call_it_is() {
     }
     let expected = json!({
         "idempotency_key": "…", "task_key": "…", "run": "r1", "node": "main", "iteration": 0, "attempt": 1,
-        "tool": "keyed", "same": true,
+        "seq": 1, "tool": "keyed", "effect": "once", "side_effect": true, "idempotent": false,
+        "root": stage.directory.path().canonicalize().unwrap().join("root"), "allow_network": false, "hosts": [],
+        "max_output_bytes": 200_000, "timeout_ms": 60_000, "same": true,
     });
     assert_eq!(data, expected);
 }

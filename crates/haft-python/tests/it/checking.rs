@@ -1,10 +1,12 @@
 //! Parsing files without running them, and the problems that are found.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use expect_test::{Expect, expect};
-use haft_python::{MetadataProblemCode, RegistryFile, SourceFile, ToolDirectory};
+use haft_python::{
+    MetadataProblemCode, RegistryFile, SourceFile, ToolDirectory, compare_directories,
+};
 
 use crate::stage::{MemoryCache, checked, fixtures, readings};
 
@@ -51,6 +53,8 @@ async fn every_problem_of_every_file_is_reported_at_once() {
           mend: write "type": "integer"
         misfit.py:16: error: the parameter "class" cannot be the name of an argument in Python [not_in_function]
           mend: use letters, digits and underscores, and no word of the language
+        misfit.py:17: warning: the parameter "filters" is an object, whose parts models often put in the wrong place [nested]
+          mend: make each part of it a separate parameter, unless the parts belong together
         misfit.py:17: error: the parameter "since" has no type [untyped]
           mend: add "type": one of string, number, integer, boolean, object, array, or a list of them
         misfit.py:19: error: required names "town", which is not a parameter [required]
@@ -85,13 +89,15 @@ async fn every_problem_of_every_file_is_reported_at_once() {
           mend: make each thing in it a separate parameter with a type, or list its properties
         plain_module.py: error: there is no METADATA in this file [metadata_missing]
           mend: add METADATA = {...} with name, function and parameters, or let the file's name begin with an underscore
-        prices_again.py:2: error: the name finance_price is that of the tool in finance_price.py [name_taken]
+        price_lists.py:2: error: the name price_list is also that of the tool in prices_again.py, so neither is used [name_taken]
+          mend: give one of them another name
+        prices_again.py:2: error: the name price_list is also that of the tool in price_lists.py, so neither is used [name_taken]
           mend: give one of them another name
         schema.py:3: error: Searcher is a class on line 13, not a function of the top level [function_missing]
           mend: write def Searcher(...) at the top level of this file
         schema.py:7: error: parameters is not a valid JSON Schema: "three" is not of type "integer" [schema]
           mend: fix the error in the message; references to files and hosts are not followed
-        2 tools, 29 errors, 10 warnings
+        2 tools, 30 errors, 11 warnings
     "#]].assert_eq(&checked.report());
 }
 
@@ -235,6 +241,49 @@ async fn a_registry_is_written_alike_and_compared_with_the_files() {
         weather: in the registry, but its file is a tool of another name
         weather_fetcher: in the files (WEATHER_FETCHER), not in the registry"#]]
     .assert_eq(&lines.join("\n"));
+}
+
+#[tokio::test]
+async fn tools_are_compared_with_one_another() {
+    let write = |place: &Path, name: &str, parameters: &str| {
+        let text = format!(
+            "METADATA = {{\"name\": \"{name}\", \"function\": \"answer_{name}\", \"description\": \"It answers.\", \
+             \"parameters\": {{\"type\": \"object\", \"properties\": {{{parameters}}}}}}}\n\n\n\
+             def answer_{name}(**given):\n    return given\n"
+        );
+        std::fs::write(place.join(format!("{name}.py")), text).unwrap();
+    };
+    let text = |name: &str| format!("\"{name}\": {{\"type\": \"string\"}}");
+    let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    write(one.path(), "weather", &text("city"));
+    write(one.path(), "forecast", &text("city"));
+    write(one.path(), "prices", "");
+    write(other.path(), "climate", &text("location"));
+    write(other.path(), "prices", "");
+    let nested = format!(
+        "\"order\": {{\"type\": \"object\", \"properties\": {{\"buyer\": {{\"type\": \"object\", \
+         \"properties\": {{{}}}}}}}}}, {}",
+        text("name"),
+        text("note")
+    );
+    write(other.path(), "orders", &nested);
+    let (_, mut first) = checked(&ToolDirectory::new(one.path().to_owned())).await;
+    let (_, mut second) = checked(&ToolDirectory::new(other.path().to_owned())).await;
+    compare_directories(&mut [&mut first, &mut second]);
+    let report = format!("{}{}", first.report(), second.report());
+    let shown = report.replace(&one.path().display().to_string(), "ONE");
+    expect![[r#"
+        prices.py:1: error: the name prices is also that of the tool in OTHER/prices.py, so neither is used [name_taken]
+          mend: give one of them another name
+        2 tools, 1 error, 0 warnings
+        climate.py:1: warning: the parameter "location" is called "city" in forecast: a model takes one name for the other [parameter_differs]
+          mend: call it "city" there and in the function, if it means the same
+        orders.py:1: warning: the parameter "order" is an object, whose parts models often put in the wrong place [nested]
+          mend: make each part of it a separate parameter, unless the parts belong together
+        prices.py:1: error: the name prices is also that of the tool in ONE/prices.py, so neither is used [name_taken]
+          mend: give one of them another name
+        2 tools, 1 error, 2 warnings
+    "#]].assert_eq(&shown.replace(&other.path().display().to_string(), "OTHER"));
 }
 
 #[tokio::test]

@@ -24,6 +24,47 @@ impl Stage {
     }
 }
 
+/// Returns the tools of a directory whose hostile tool has another METADATA.
+async fn changed(from: &str, to: &str, options: WorkerOptions) -> (tempfile::TempDir, Stage) {
+    let directory = tempfile::tempdir().unwrap();
+    let source = std::fs::read_to_string(fixtures("calls/hostile.py")).unwrap();
+    assert!(source.contains(from));
+    std::fs::write(directory.path().join("hostile.py"), source.replace(from, to)).unwrap();
+    let stage = Stage::of_directory(&ToolDirectory::new(directory.path()), options).await;
+    (directory, stage)
+}
+
+/// Returns the tools of a directory whose hostile tool keeps its state.
+async fn stateful(options: WorkerOptions) -> (tempfile::TempDir, Stage) {
+    changed("\"timeout\": 20", "\"timeout\": 20, \"stateful\": True", options).await
+}
+
+#[tokio::test]
+async fn globals_last_for_one_call_unless_metadata_says_otherwise() {
+    let stage = stage(WorkerOptions::default()).await;
+    let worker = stage.worker().await;
+    for _ in 0..3 {
+        assert_eq!(shown(&stage.call("hostile", json!({"how": "counts"})).await), "ok: 1\n");
+    }
+    assert_eq!(stage.worker().await, worker, "the file was loaded once");
+    let (_directory, stage) = stateful(WorkerOptions::default()).await;
+    for count in 1..4 {
+        let answer = shown(&stage.call("hostile", json!({"how": "counts"})).await);
+        assert_eq!(answer, format!("ok: {count}\n"));
+    }
+}
+
+#[tokio::test]
+async fn a_file_that_starts_threads_is_loaded_for_each_call() {
+    let begin = "threading.Thread(target=time.sleep, args=(600,), daemon=True).start()\nKEPT = []";
+    let (_directory, stage) = changed("KEPT = []", begin, WorkerOptions::default()).await;
+    let first = stage.worker().await;
+    assert_ne!(stage.worker().await, first);
+    for _ in 0..2 {
+        assert_eq!(shown(&stage.call("hostile", json!({"how": "counts"})).await), "ok: 1\n");
+    }
+}
+
 #[tokio::test]
 async fn a_warm_worker_answers_again() {
     let stage = stage(WorkerOptions::default()).await;
@@ -95,7 +136,7 @@ async fn a_call_that_is_given_up_costs_its_worker() {
 
 #[tokio::test]
 async fn a_worker_that_grew_is_replaced() {
-    let stage = stage(WorkerOptions::default()).await;
+    let (_directory, stage) = stateful(WorkerOptions::default()).await;
     let envelope = stage.call("hostile", json!({"how": "grows"})).await;
     assert_eq!(envelope.code(), None, "{envelope:?}");
     assert_ne!(stage.worker().await, envelope.text());
@@ -176,7 +217,7 @@ async fn what_one_run_was_granted_is_not_another_ones() {
 
 #[tokio::test]
 async fn an_answer_to_another_call_is_none() {
-    let stage = stage(WorkerOptions::default()).await;
+    let (_directory, stage) = stateful(WorkerOptions::default()).await;
     // The first call of a worker has number 1.
     let envelope = stage.call("hostile", json!({"how": "answers_another_call"})).await;
     expect![[r#"
