@@ -44,6 +44,10 @@ pub(crate) fn call_result(
             })
         }
     };
+    if let Some(warning) = &envelope.metadata().retry_warning {
+        // A long output must not hide it from the model.
+        result.content.insert(0, ContentBlock::text(format!("[haft: {warning}]")));
+    }
     result.content.extend(link.map(ContentBlock::resource_link));
     result.with_meta(Some(meta(envelope.metadata())))
 }

@@ -30,4 +30,6 @@ pub use oauth::{
     TokenStore,
 };
 pub use server::{McpServerSpec, McpTransport, ServerFailureRemedy, ToolListCache};
-pub use servers::{McpServerStatus, McpServerTest, McpServerTools, McpServers, TestedServerTool};
+pub use servers::{
+    McpServerStatus, McpServerTest, McpServerTools, McpServers, ServerDiscovery, TestedServerTool,
+};

@@ -41,8 +41,8 @@ mod tool;
 pub use client::{
     Authorization, FormFiller, LOGIN_ENTROPY_BYTES, Login, LoginError, McpServerSpec,
     McpServerStatus, McpServerTest, McpServerTools, McpServers, McpTransport, OAuthOptions,
-    RedirectListener, RemoteMcpServer, ServerFailureRemedy, TestedServerTool, TokenStore,
-    ToolListCache, limits as client_limits, permission as server_permission,
+    RedirectListener, RemoteMcpServer, ServerDiscovery, ServerFailureRemedy, TestedServerTool,
+    TokenStore, ToolListCache, limits as client_limits, permission as server_permission,
 };
 pub use connection::{McpServeError, serve, serve_stdio};
 pub use request_state::STATE_KEY_BYTES;

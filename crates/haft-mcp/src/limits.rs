@@ -59,6 +59,8 @@ pub const HTTP_SESSIONS_MAX: usize = 64;
 pub const HTTP_SESSION_IDLE_MS_MAX: u64 = 1_800_000;
 /// How long a session over HTTP has to have been idle before it makes room for another one, in milliseconds.
 pub const HTTP_SESSION_SPARE_MS: u64 = 60_000;
+/// Time after which a client resumes a stream that broke, in milliseconds, if haft tells it so.
+pub(crate) const HTTP_STREAM_RETRY_MS: u64 = 3_000;
 /// How often idle sessions are looked for, in milliseconds.
 pub const HTTP_SWEEP_MS: u64 = 15_000;
 /// How often a stream over HTTP says that it lives while there is nothing to say, in milliseconds.

@@ -59,6 +59,8 @@ impl HttpServer {
             .disable_allowed_hosts()
             .disable_allowed_origins()
             .with_json_response(true)
+            // The SDK would prime the streams of every client. The sessions prime those of clients that know of it.
+            .with_sse_retry(None)
             .with_max_request_body_bytes(MESSAGE_BYTES_MAX)
             .with_sse_keep_alive(Some(Duration::from_millis(KEEP_ALIVE_MS)))
             .with_cancellation_token(closed.clone());

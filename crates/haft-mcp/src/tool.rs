@@ -2,7 +2,7 @@
 //! every difference costs a cache.
 
 use haft_contract::{Contract, Effect, ToolKind};
-use rmcp::model::{JsonObject, Tool, ToolAnnotations};
+use rmcp::model::{JsonObject, MetaObject, Tool, ToolAnnotations};
 use serde_json::{Value, json};
 
 /// Returns a contract as MCP lists it.
@@ -22,10 +22,25 @@ pub(crate) fn mcp_tool(contract: &Contract) -> Tool {
             .unwrap_or_else(|| JsonObject::from_iter([("type".to_owned(), json!("object"))])),
     );
     tool.annotations = annotations(contract);
+    tool.meta = Some(meta(contract));
     match output_schema(contract) {
         Some(schema) => tool.with_raw_output_schema(schema.clone().into()),
         None => tool,
     }
+}
+
+/// Returns facts of the contract that have no place in the protocol, for drivers that decide about repeats; models do not see
+/// them. A tool that requires nothing has no `haft/requires`.
+fn meta(contract: &Contract) -> MetaObject {
+    let Contract { effect, requires, .. } = contract;
+    let (side_effect, idempotent) = (effect.side_effect(), effect.idempotent());
+    let mut meta = MetaObject::new();
+    let effect = json!({"sideEffect": side_effect, "idempotent": idempotent});
+    meta.insert("haft/effect".to_owned(), effect);
+    if !requires.is_empty() {
+        meta.insert("haft/requires".to_owned(), json!(requires));
+    }
+    meta
 }
 
 /// Returns the schema of a tool that answers with structured content as well. MCP wants that to be an object.

@@ -165,6 +165,10 @@ fn everything_known_of_a_call_is_in_its_meta() {
               "content": [
                 {
                   "type": "text",
+                  "text": "[haft: it may have happened]"
+                },
+                {
+                  "type": "text",
                   "text": "failed"
                 }
               ],
@@ -257,6 +261,35 @@ fn what_is_in_doubt_a_model_leaves_to_the_user() {
             "haft/code": "IN_DOUBT",
             "haft/durationMs": 3,
             "haft/heldBack": true
+          }
+        }"#]],
+    );
+}
+
+#[test]
+fn what_happened_before_comes_first() {
+    let warning = Some("an earlier attempt may have happened".to_owned());
+    let metadata = EnvelopeMetadata { retry_warning: warning, ..quick() };
+    check(
+        &Envelope::Output { data: json!("sent"), metadata },
+        false,
+        &expect![[r#"
+        {
+          "resultType": "complete",
+          "content": [
+            {
+              "type": "text",
+              "text": "[haft: an earlier attempt may have happened]"
+            },
+            {
+              "type": "text",
+              "text": "sent"
+            }
+          ],
+          "isError": false,
+          "_meta": {
+            "haft/durationMs": 3,
+            "haft/retryWarning": "an earlier attempt may have happened"
           }
         }"#]],
     );

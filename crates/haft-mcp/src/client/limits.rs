@@ -11,6 +11,11 @@ pub const SERVER_MESSAGE_BYTES_MAX: usize = 16 * 1024 * 1024;
 pub const SERVER_START_MS_MAX: u64 = 30_000;
 /// How long servers of which nothing is known are waited for when tools are put together, in milliseconds.
 pub const SERVER_FIND_MS_MAX: u64 = 15_000;
+/// Time for servers to list their tools for the first time before a server of haft itself answers its clients, in
+/// milliseconds.
+///
+/// Limit (MCP): the tools are listed when they are known.
+pub const SERVER_SERVING_FIND_MS_MAX: u64 = 5_000;
 /// Time for an MCP server to list its tools, in milliseconds.
 ///
 /// Limit (MCP): the server is ended and its tools are unavailable.

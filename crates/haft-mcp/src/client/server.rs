@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use haft_contract::{
     BackgroundProcessRequest, BackgroundProcesses, Cx, ErrorCode, FailureBackoff, RefusalSource,
-    Remedy, RequirementSet, ToolError, ToolOutput,
+    Remedy, RequirementSet, ToolError, ToolOutput, sha256_hex,
 };
 use serde_json::Value;
 use tokio::task::JoinHandle;
@@ -86,6 +86,8 @@ pub(super) struct McpServer {
     state: tokio::sync::Mutex<McpServerState>,
     // Replaced when the server lists other tools, and read when tools are put together and by every call.
     tool_list: Mutex<Option<Arc<McpToolList>>>,
+    // Why it did not come up in this process or an earlier one, until it lists its tools. Read when tools are put together.
+    remembered_failure: Mutex<Option<String>>,
 }
 
 enum McpServerState {
@@ -123,13 +125,34 @@ impl McpServer {
         let kept = cache.get(&spec.cache_key);
         // A list in the format of another version is requested again.
         let known = kept.and_then(|text| serde_json::from_str(&text).ok()).map(Arc::new);
+        let failure = cache.get(&failure_key(&spec)).filter(|text| !text.is_empty());
         Arc::new(Self {
             spec,
             cache,
             tools_changed: changed,
             state: tokio::sync::Mutex::new(McpServerState::Idle),
             tool_list: Mutex::new(known),
+            remembered_failure: Mutex::new(failure),
         })
+    }
+
+    /// Returns why the server did not come up the last time, if it never listed its tools since.
+    pub(super) fn remembered_failure(&self) -> Option<String> {
+        self.remembered_failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Remembers why the server did not come up, so that no later process waits for it before one of its tools is called.
+    pub(super) fn remember_failure(&self, why: &str) {
+        self.replace_failure(Some(why.to_owned()));
+    }
+
+    fn replace_failure(&self, failure: Option<String>) {
+        let text = failure.clone().unwrap_or_default();
+        let mut known = self.remembered_failure.lock().unwrap_or_else(PoisonError::into_inner);
+        if *known != failure {
+            *known = failure;
+            self.cache.put(&failure_key(&self.spec), &text);
+        }
     }
 
     pub(super) fn tool_list(&self) -> Option<Arc<McpToolList>> {
@@ -313,6 +336,7 @@ impl McpServer {
 
     /// Takes note of what the server lists, and tells of it if it is something else than before.
     fn store_tool_list(&self, listing: McpToolList) {
+        self.replace_failure(None);
         {
             let mut known = self.tool_list.lock().unwrap_or_else(PoisonError::into_inner);
             if known.as_deref() == Some(&listing) {
@@ -334,6 +358,11 @@ impl McpServer {
             live.connection.link.close().await;
         }
     }
+}
+
+/// Returns the key under which it is kept why a server did not come up.
+fn failure_key(spec: &McpServerSpec) -> String {
+    sha256_hex(format!("failure of {}", spec.cache_key).as_bytes())
 }
 
 /// Returns the time as backoffs take it, which is that of the timers.

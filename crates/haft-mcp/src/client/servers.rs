@@ -7,7 +7,7 @@ use std::time::Duration;
 use haft_contract::{ConfinementReport, Effect, ErrorCode, Tool, ToolError, ToolId};
 use tokio::time::{Instant, timeout_at};
 
-use super::limits::SERVER_FIND_MS_MAX;
+use super::limits::{SERVER_FIND_MS_MAX, SERVER_SERVING_FIND_MS_MAX};
 use super::naming::permission;
 use super::server::{McpServer, McpServerSpec, McpTransport, ToolListCache, ToolsChangedCallback};
 use super::tools::{convert_tools, effect};
@@ -17,6 +17,18 @@ use super::tools::{convert_tools, effect};
 pub struct McpServers {
     servers: Vec<Arc<McpServer>>,
     tools_changed: Arc<ToolsChangedCallback>,
+}
+
+/// The servers that are started to find out their tools.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ServerDiscovery<'a> {
+    /// All of which nothing is known, except those that did not come up the last time.
+    All,
+    /// Those that may have this tool.
+    Tool(&'a str),
+    /// All. The caller waits for a short time and not for those that did not come up the last time: it learns of their tools
+    /// when they come up.
+    Serving,
 }
 
 /// The tools of all servers.
@@ -87,36 +99,66 @@ impl McpServers {
             name: server.spec.name.clone(),
             tools: server.tool_list().map(|listing| listing.tools.len()),
             problem: match &server.spec.transport {
-                McpTransport::Local { .. } | McpTransport::Remote(_) => None,
+                McpTransport::Local { .. } | McpTransport::Remote(_) => server.remembered_failure(),
                 McpTransport::Unavailable(why) => Some(why.clone()),
             },
         };
         self.servers.iter().map(known).collect()
     }
 
-    /// Finds out the tools of the servers of which nothing is known, by starting them, all at once; returns why some cannot be
-    /// found out, by server.
+    /// Finds out the tools of all servers of which nothing is known: see [`discover_tools_for`](Self::discover_tools_for).
     pub async fn discover_tools(&self) -> BTreeMap<String, ToolError> {
+        self.discover_tools_for(ServerDiscovery::All).await
+    }
+
+    /// Finds out the tools of servers of which nothing is known, by starting them, all at once; returns why some cannot be
+    /// found out, by server. A server that did not come up is not started again, unless one of its tools is wanted, or it can
+    /// come up while others work.
+    pub async fn discover_tools_for(
+        &self,
+        discovery: ServerDiscovery<'_>,
+    ) -> BTreeMap<String, ToolError> {
         let unknown = self.servers.iter().filter(|server| server.tool_list().is_none());
+        let find_ms_max = match discovery {
+            ServerDiscovery::All | ServerDiscovery::Tool(_) => SERVER_FIND_MS_MAX,
+            ServerDiscovery::Serving => SERVER_SERVING_FIND_MS_MAX,
+        };
         let starting: Vec<_> = unknown
+            .filter(|server| match (discovery, server.remembered_failure()) {
+                (ServerDiscovery::Tool(tool), _) => is_id_of_server(tool, &server.spec.name),
+                (ServerDiscovery::All | ServerDiscovery::Serving, None) => true,
+                (ServerDiscovery::All, Some(_)) => false,
+                (ServerDiscovery::Serving, Some(_)) => {
+                    let starting = Arc::clone(server);
+                    // If it comes up, the front end lists its tools.
+                    drop(tokio::spawn(async move { drop(starting.connection().await) }));
+                    false
+                }
+            })
             .map(|server| {
                 let starting = Arc::clone(server);
                 // It goes on after the deadline: its tools come later then.
                 let started = tokio::spawn(async move { starting.connection().await.err() });
-                (server.spec.name.clone(), started)
+                (Arc::clone(server), started)
             })
             .collect();
-        let until = Instant::now() + Duration::from_millis(SERVER_FIND_MS_MAX);
+        let until = Instant::now() + Duration::from_millis(find_ms_max);
         let mut failed = BTreeMap::new();
-        for (name, started) in starting {
+        for (server, started) in starting {
+            let name = server.spec.name.clone();
             let err = match timeout_at(until, started).await {
                 Ok(Ok(err)) => err,
                 Ok(Err(_)) => Some(unavailable(&name, "haft failed to start it")),
                 Err(_) => {
-                    let why = format!("it is not ready after {SERVER_FIND_MS_MAX} ms");
+                    let why = format!("it is not ready after {find_ms_max} ms");
                     Some(unavailable(&name, &why))
                 }
             };
+            // A missing variable or login is found out at once, and may be there the next time.
+            let is_slow = !matches!(server.spec.transport, McpTransport::Unavailable(_));
+            if let Some(err) = err.as_ref().filter(|err| is_slow && err.grounds.is_none()) {
+                server.remember_failure(&err.message);
+            }
             failed.extend(err.map(|err| (name, err)));
         }
         failed
@@ -201,6 +243,11 @@ impl McpServers {
             server.close().await;
         }
     }
+}
+
+/// Returns whether an id, as haft or a client spells it, may be that of a tool of a server.
+fn is_id_of_server(id: &str, server: &str) -> bool {
+    id.strip_prefix(server).is_some_and(|rest| rest.starts_with('_'))
 }
 
 fn unavailable(name: &str, why: &str) -> ToolError {

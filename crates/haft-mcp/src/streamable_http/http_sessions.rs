@@ -6,12 +6,15 @@ use std::collections::HashMap;
 use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use futures_util::Stream;
-use rmcp::model::{ClientJsonRpcMessage, GetExtensions, JsonRpcMessage, ServerJsonRpcMessage};
+use futures_util::{Stream, StreamExt as _, stream};
+use rmcp::model::{
+    ClientJsonRpcMessage, GetExtensions, JsonRpcMessage, ProtocolVersion, ServerJsonRpcMessage,
+    ServerResult,
+};
 use rmcp::transport::streamable_http_server::session::ServerSseMessage;
 use rmcp::transport::streamable_http_server::session::local::{
     LocalSessionManager, LocalSessionManagerError, SessionTransport,
@@ -24,8 +27,8 @@ use tokio_util::task::TaskTracker;
 
 use crate::handler::McpServerHandler;
 use crate::limits::{
-    HTTP_SESSION_IDLE_MS_MAX, HTTP_SESSION_SPARE_MS, HTTP_SESSIONS_MAX, HTTP_SWEEP_MS,
-    SETTLE_MS_MAX,
+    HTTP_SESSION_IDLE_MS_MAX, HTTP_SESSION_SPARE_MS, HTTP_SESSIONS_MAX, HTTP_STREAM_RETRY_MS,
+    HTTP_SWEEP_MS, SETTLE_MS_MAX,
 };
 use crate::server_parts::McpServerFactory;
 
@@ -56,6 +59,9 @@ pub(crate) enum HttpSessionError {
 /// A session, and the time of the last message of its client.
 struct HttpSession {
     handler: Arc<McpServerHandler>,
+    /// Whether the client knows of priming events: events without data that begin a stream, so that it can be resumed. They came
+    /// with 2025-11-25. Some clients of older versions take the empty data for a broken message.
+    is_primed: OnceLock<bool>,
     stream_ended: Notify,
     // Written by every request of the session and by the end of each of its streams, for a few instructions.
     presence: Mutex<HttpSessionPresence>,
@@ -206,6 +212,7 @@ impl SessionManager for HttpSessions {
                     HttpSessionPresence { streams: 0, answers: 0, last_seen: Instant::now() };
                 let session = HttpSession {
                     handler: Arc::clone(&handler),
+                    is_primed: OnceLock::new(),
                     stream_ended: Notify::new(),
                     presence: Mutex::new(presence),
                 };
@@ -226,12 +233,17 @@ impl SessionManager for HttpSessions {
         id: &SessionId,
         mut message: ClientJsonRpcMessage,
     ) -> Result<ServerJsonRpcMessage, Self::Error> {
-        if let (Some(live), JsonRpcMessage::Request(request)) =
-            (self.touch_session(id), &mut message)
-        {
+        let live = self.touch_session(id);
+        if let (Some(live), JsonRpcMessage::Request(request)) = (&live, &mut message) {
             request.request.extensions_mut().insert(Arc::clone(&live.handler));
         }
-        Ok(self.transports.initialize_session(id, message).await?)
+        let answer = self.transports.initialize_session(id, message).await?;
+        if let (Some(live), JsonRpcMessage::Response(response)) = (&live, &answer)
+            && let ServerResult::InitializeResult(result) = &response.result
+        {
+            let _ = live.is_primed.set(result.protocol_version >= ProtocolVersion::V_2025_11_25);
+        }
+        Ok(answer)
     }
 
     async fn has_session(&self, id: &SessionId) -> Result<bool, Self::Error> {
@@ -262,7 +274,11 @@ impl SessionManager for HttpSessions {
         &self,
         id: &SessionId,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
-        Ok(self.count_stream(id, 0, self.transports.create_standalone_stream(id).await?))
+        let stream = self.transports.create_standalone_stream(id).await?;
+        let priming = ServerSseMessage::priming("0", Duration::from_millis(HTTP_STREAM_RETRY_MS));
+        // Left out again for clients that do not know of it.
+        let stream = stream::once(std::future::ready(priming)).chain(stream);
+        Ok(self.count_stream(id, 0, stream))
     }
 
     async fn resume(
@@ -283,21 +299,30 @@ impl HttpSessions {
             presence.streams += 1;
             presence.answers += answers;
         }
-        CountedHttpStream { stream: Box::pin(stream), answers, session: live }
+        let is_primed =
+            live.as_ref().is_some_and(|live| live.is_primed.get().copied().unwrap_or(false));
+        CountedHttpStream { stream: Box::pin(stream), answers, is_primed, session: live }
     }
 }
 
 struct CountedHttpStream<S> {
     stream: Pin<Box<S>>,
     answers: usize,
+    /// Whether events without a message are passed on.
+    is_primed: bool,
     session: Option<Arc<HttpSession>>,
 }
 
-impl<S: Stream> Stream for CountedHttpStream<S> {
-    type Item = S::Item;
+impl<S: Stream<Item = ServerSseMessage>> Stream for CountedHttpStream<S> {
+    type Item = ServerSseMessage;
 
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<S::Item>> {
-        self.stream.as_mut().poll_next(cx)
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        loop {
+            match ready!(self.stream.as_mut().poll_next(cx)) {
+                Some(event) if event.message.is_none() && !self.is_primed => {}
+                event => return Poll::Ready(event),
+            }
+        }
     }
 }
 

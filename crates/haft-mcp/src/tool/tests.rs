@@ -62,6 +62,12 @@ fn a_tool_has_everything_that_a_client_shows() {
           },
           "annotations": {
             "openWorldHint": false
+          },
+          "_meta": {
+            "haft/effect": {
+              "sideEffect": true,
+              "idempotent": false
+            }
           }
         }"#]]
     .assert_eq(&text.unwrap());

@@ -87,8 +87,12 @@ impl Serving {
     }
 
     async fn initialize(&self) -> Answer {
+        self.initialize_as("2025-11-25").await
+    }
+
+    async fn initialize_as(&self, version: &str) -> Answer {
         let params = json!({
-            "protocolVersion": "2025-11-25",
+            "protocolVersion": version,
             "capabilities": {},
             "clientInfo": {"name": "test", "version": "0"},
         });
@@ -143,6 +147,31 @@ fn allow() -> Vec<Rule> {
 fn call(tool: &str) -> Value {
     json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call",
            "params": {"name": tool, "arguments": {}}})
+}
+
+/// Returns the data of the events of a session's answers: of its beginning, and of a call.
+async fn event_data(serving: &Serving, version: &str) -> Vec<String> {
+    let begun = serving.initialize_as(version).await;
+    let session = begun.session.unwrap();
+    let header = [("mcp-session-id", session.as_str()), ("mcp-protocol-version", version)];
+    let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+    assert_eq!(serving.send("POST", &header, &ready).await.status, 202);
+    let list = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/list"});
+    let listed = serving.send("POST", &header, &list).await;
+    let bodies = [begun.body, listed.body];
+    let lines = bodies.iter().flat_map(|body| body.lines());
+    lines.filter_map(|line| line.strip_prefix("data:")).map(|data| data.trim().to_owned()).collect()
+}
+
+#[tokio::test]
+async fn only_clients_that_know_it_get_an_empty_first_event() {
+    let serving = Serving::start([], allow());
+    for version in ["2025-03-26", "2025-06-18"] {
+        let data = event_data(&serving, version).await;
+        assert!(data.iter().all(|data| data.starts_with('{')), "{version}: {data:?}");
+    }
+    let newest = event_data(&serving, "2025-11-25").await;
+    assert!(newest.iter().any(String::is_empty), "{newest:?}");
 }
 
 #[tokio::test(start_paused = true)]

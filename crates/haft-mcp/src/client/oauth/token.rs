@@ -92,7 +92,8 @@ pub(super) async fn request(
     let form = {
         // The serializer is not `Send`, so it ends before the request is sent.
         let mut form = form_urlencoded::Serializer::new(String::new());
-        form.extend_pairs(fields);
+        // Some authorization servers look for the id here, even if the header has it.
+        form.extend_pairs(fields).append_pair("client_id", &identity.id);
         match (identity.method, &identity.secret) {
             (ClientMethod::Basic, Some(secret)) => {
                 // The id and the secret are form-encoded before they are joined.
@@ -102,11 +103,9 @@ pub(super) async fn request(
                 request = request.basic_auth(encode(&identity.id), Some(encode(secret)));
             }
             (ClientMethod::Post, Some(secret)) => {
-                form.append_pair("client_id", &identity.id).append_pair("client_secret", secret);
+                form.append_pair("client_secret", secret);
             }
-            (ClientMethod::None | ClientMethod::Basic | ClientMethod::Post, _) => {
-                form.append_pair("client_id", &identity.id);
-            }
+            (ClientMethod::None | ClientMethod::Basic | ClientMethod::Post, _) => {}
         }
         form.finish()
     };
