@@ -21,6 +21,7 @@ use haft::{
 use haft_agent::AgentRegistry;
 use haft_contract::{PatternVariables, RunId};
 use haft_journal::{Journal, MemoryJournal};
+use haft_mcp::ServerDiscovery;
 use haft_plan::drive::{PLAN_TOOL, plan_tool};
 use haft_policy::{Rule, RuleAction, RuleScope};
 use haft_sandbox::{Launcher, Mechanisms};
@@ -67,6 +68,34 @@ pub fn unknown_tool(registry: &Registry, name: &str) -> String {
 /// Fails if the journal cannot be opened, or if a rule or a list of tools names something unknown.
 pub async fn runtime(settings: &EffectiveSettings, host: &AppHost) -> Result<Runtime, AppError> {
     runtime_of(&AvailableTools::find(settings, host).await?, settings, host).await
+}
+
+/// Returns a runtime like [`runtime`], for calls of one tool. It starts no MCP server that cannot have that tool.
+///
+/// # Errors
+///
+/// Fails as [`runtime`] does.
+pub async fn tool_runtime(
+    settings: &EffectiveSettings,
+    host: &AppHost,
+    tool: &str,
+) -> Result<Runtime, AppError> {
+    let tools = AvailableTools::find_with(settings, host, ServerDiscovery::Tool(tool)).await?;
+    runtime_of(&tools, settings, host).await
+}
+
+/// Returns a runtime like [`runtime`], for a front end that lists tools again when they change. It waits only briefly for MCP
+/// servers that never listed their tools.
+///
+/// # Errors
+///
+/// Fails as [`runtime`] does.
+pub async fn serving_runtime(
+    settings: &EffectiveSettings,
+    host: &AppHost,
+) -> Result<Runtime, AppError> {
+    let tools = AvailableTools::find_with(settings, host, ServerDiscovery::Serving).await?;
+    runtime_of(&tools, settings, host).await
 }
 
 /// Returns a runtime that records calls of these tools in the journal of the settings.
@@ -343,8 +372,8 @@ pub fn open_connection(
 ) -> Result<Connection, AppError> {
     let is_mcp = front_end == "mcp";
     Ok(runtime.open_connection(ConnectionOptions {
-        // A client of `haft mcp` sees nothing before the answer to its first call.
-        holds_repeated_calls: is_mcp,
+        // Neither a client of `haft mcp` nor a caller of `haft call` sees anything before the answer to its first call.
+        holds_repeated_calls: is_mcp || front_end == "cli",
         // A client that speaks MCP lists the tools to a model.
         listing: if is_mcp { ToolListing::Searched } else { ToolListing::All },
         ..connection_options(runtime, settings, host, front_end)?

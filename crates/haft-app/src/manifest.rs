@@ -132,6 +132,8 @@ pub struct ManifestLimits {
     pub output_bytes: Option<usize>,
     /// The time limit of a call that names none, in milliseconds.
     pub timeout_ms: Option<u64>,
+    /// The tools of Python files and MCP servers that a model is shown at once.
+    pub listed_tools: Option<usize>,
 }
 
 /// A manifest as it lies on disk. It is read once, so that what is judged, hashed and used is the same content.

@@ -18,7 +18,9 @@ use haft_contract::{
     BackgroundProcessRequest, LOCKED_IDS, ProcessChannel, Remedy, ToolError, ToolId, ToolOrigin,
     canonical_json, sha256_hex,
 };
-use haft_mcp::{McpServerSpec, McpServerStatus, McpServers, McpTransport, ToolListCache};
+use haft_mcp::{
+    McpServerSpec, McpServerStatus, McpServers, McpTransport, ServerDiscovery, ToolListCache,
+};
 use haft_python::ParsedToolFileCache as _;
 use serde_json::json;
 
@@ -215,9 +217,13 @@ impl McpBridge {
     }
 
     /// Adds the tools of the servers to a registry, and says what is left out; returns the names of servers that bring
-    /// nothing. A server of which nothing is known yet is started for that.
-    pub async fn add_tools(&self, registry: &mut Registry) -> Result<OmittedTools, AppError> {
-        let failed = self.servers.discover_tools().await;
+    /// nothing. Servers of which nothing is known yet are started for that.
+    pub async fn add_tools(
+        &self,
+        registry: &mut Registry,
+        discovery: ServerDiscovery<'_>,
+    ) -> Result<OmittedTools, AppError> {
+        let failed = self.servers.discover_tools_for(discovery).await;
         for (name, err) in &failed {
             let step = login_step(err).unwrap_or_else(|| NextStep::TestServer(name.clone()));
             self.host.warn_with(err.message.clone(), step);
@@ -236,7 +242,8 @@ impl McpBridge {
             registry.add(tool)?;
         }
         let is_partial = !found.left_out.is_empty();
-        Ok(OmittedTools { servers: failed.into_keys().collect(), is_partial })
+        let silent = self.servers.statuses().into_iter().filter(|known| known.tools.is_none());
+        Ok(OmittedTools { servers: silent.map(|known| known.name).collect(), is_partial })
     }
 
     /// Has a runtime's tools follow what the servers list, and the servers end with the runtime. `offered` are the only tools

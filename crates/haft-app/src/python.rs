@@ -57,7 +57,7 @@ pub struct PythonToolSource {
 
 impl PythonToolFinder {
     /// Returns what is in a directory, or why nothing of it can be used. `taken` are the ids of other tools.
-    pub async fn find(
+    async fn find(
         &self,
         entry: &PythonEntry,
         taken: &[ToolId],
@@ -86,6 +86,40 @@ impl PythonToolFinder {
         }
         Ok(PythonToolSource { directory, files: listing.files, checked, options: options(entry) })
     }
+
+    /// Returns what is in all directories, compared with one another. `taken` are the ids of other tools.
+    pub async fn find_all(
+        &self,
+        entries: &[PythonEntry],
+        taken: &[ToolId],
+    ) -> Vec<Result<PythonToolSource, String>> {
+        let mut found = Vec::with_capacity(entries.len());
+        for entry in entries {
+            found.push(self.find(entry, taken).await);
+        }
+        let mut checked: Vec<&mut CheckedDirectory> =
+            found.iter_mut().flatten().map(|source| &mut source.checked).collect();
+        haft_python::compare_directories(&mut checked);
+        found
+    }
+
+    /// Tries the tools that METADATA calls deterministic, and adds what differs to the problems of their directory.
+    /// Without a sandbox nothing is tried.
+    pub async fn try_deterministic_tools<'s>(
+        &self,
+        sources: impl Iterator<Item = &'s mut PythonToolSource>,
+    ) {
+        for source in sources.filter(|_| !self.is_unconfined) {
+            let checked = &mut source.checked;
+            let found = haft_python::try_deterministic_tools(
+                &source.directory,
+                &checked.tools,
+                &self.residents,
+            );
+            checked.problems.extend(found.await);
+            checked.problems.sort();
+        }
+    }
 }
 
 /// Adds the tools of all directories to a registry, and says which files are left out; returns whether any are. Several
@@ -97,10 +131,12 @@ pub async fn add_tools(
     host: &AppHost,
 ) -> Result<bool, AppError> {
     let mut left_out = false;
-    for entry in directories {
-        match finder.find(entry, &taken_ids(registry)).await {
+    let found = finder.find_all(directories, &taken_ids(registry)).await;
+    for (entry, found) in directories.iter().zip(found) {
+        match found {
             Ok(found) => {
                 left_out |= warn_of_errors(&entry.dir, &found.checked.problems, host);
+                warn_of_missing_keys(&entry.dir, &found.checked.problems, host);
                 for tool in
                     haft_python::tools(&found.directory, &found.checked.tools, found.options)
                 {
@@ -150,6 +186,19 @@ fn warn_of_errors(dir: &Path, problems: &[ToolFileProblem], host: &AppHost) -> b
         tracing::warn!("{rest} more Python files are left out; check the tools in {dir_shown}");
     }
     !by_file.is_empty()
+}
+
+/// Warns of the tools that cannot tell a repeat of their effect from a new call, as haft does for tools in Rust.
+fn warn_of_missing_keys(dir: &Path, problems: &[ToolFileProblem], host: &AppHost) {
+    let keyless = problems.iter().filter(|problem| problem.code == ProblemCode::NoKey);
+    let paths: Vec<String> =
+        keyless.map(|problem| host.shown_path(&dir.join(&problem.file))).collect();
+    let Some((first, rest)) = paths.split_first() else { return };
+    let more = if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
+    tracing::warn!(
+        "{first}{more}: a repeat of the effect cannot be distinguished from a new call: let METADATA say \
+         \"context\": True and pass the idempotency key on, or \"idempotent\": True if a repeat changes nothing"
+    );
 }
 
 /// Returns the directory of an entry, with the interpreter that runs its files and the one that reads them. The roots are

@@ -18,8 +18,8 @@ use crate::journal_location::JournalLocation;
 use crate::loaded_paths::RootProtection;
 use crate::manifest::{
     AgentSection, CommandEntry, DurabilitySection, ExampleChecks, FILE_NAME, LanguageEntry,
-    Manifest, ManifestFile, ModelSection, PlanSection, SandboxSection, ScopeSection,
-    WORKSPACE_AGENTS, WatchdogEntry, WebSearchSection,
+    Manifest, ManifestFile, ManifestLimits, ModelSection, PlanSection, SandboxSection,
+    ScopeSection, WORKSPACE_AGENTS, WatchdogEntry, WebSearchSection,
 };
 use crate::mcp_servers::McpSettings;
 use crate::overrides::SettingOverrides;
@@ -250,7 +250,7 @@ pub fn resolve_with(
         project,
         allow: overrides.allow.clone(),
         allow_hosts: overrides.allow_host.clone(),
-        limits: limits(overrides, manifest.limits.output_bytes, manifest.limits.timeout_ms),
+        limits: limits(overrides, &manifest.limits),
         allow_network: overrides.allow_network.or(manifest.allow_network).unwrap_or(false),
         network_guard: guard.into(),
         scope: manifest.scope,
@@ -508,17 +508,14 @@ fn without_asks_for_denied(rules: Vec<Rule>, preset: Preset, host: &AppHost) -> 
 }
 
 /// Returns the bounds of calls: those of the user, of the manifest, or the defaults.
-fn limits(
-    overrides: &SettingOverrides,
-    output_bytes: Option<usize>,
-    timeout_ms: Option<u64>,
-) -> CallLimits {
+fn limits(overrides: &SettingOverrides, written: &ManifestLimits) -> CallLimits {
     let defaults = CallLimits::default();
     // The flag's own bound fits into every address space.
     let flagged = overrides.output_bytes.and_then(|bytes| usize::try_from(bytes).ok());
     CallLimits {
-        output_bytes: flagged.or(output_bytes).unwrap_or(defaults.output_bytes),
-        timeout_ms: overrides.timeout_ms.or(timeout_ms).unwrap_or(defaults.timeout_ms),
+        output_bytes: flagged.or(written.output_bytes).unwrap_or(defaults.output_bytes),
+        timeout_ms: overrides.timeout_ms.or(written.timeout_ms).unwrap_or(defaults.timeout_ms),
+        listed_tools: written.listed_tools.unwrap_or(defaults.listed_tools),
     }
 }
 

@@ -23,6 +23,10 @@ pub(crate) fn agent_command_error(err: AgentError) -> CommandError {
             let root = quote::shell(root);
             CommandError::usage(&err).hint(format!("haft agent --root {root} --resume {session}"))
         }
+        AgentError::NothingSaid(ref session) => {
+            let hint = format!("haft agent --resume {session} 'What is to be done'");
+            CommandError::usage(&err).hint(hint)
+        }
         AgentError::EmptyPrompt | AgentError::PromptTooLong { .. } => CommandError::usage(err),
         AgentError::Model(err) => CommandError::from(err),
         AgentError::ModelUnavailable { ref session, ref source, .. } => {

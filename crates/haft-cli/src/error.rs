@@ -190,6 +190,16 @@ impl CommandError {
         self
     }
 
+    /// Returns the message for a client that cannot show a hint. If a command of the user is the only way on, it is named.
+    pub(crate) fn message_for_client(self) -> String {
+        match (self.kind, self.hint) {
+            (CommandErrorKind::Stuck, Some(hint)) => {
+                format!("{}. Tell the user to type: {hint}", self.message)
+            }
+            _ => self.message,
+        }
+    }
+
     /// Returns what failing to write standard output means: a reader that has seen enough is no error.
     pub(crate) fn of_stdout(err: &io::Error) -> Self {
         match err.kind() {
@@ -294,7 +304,9 @@ impl From<JournalError> for CommandError {
             }
             JournalError::Stuck { ref run, .. } => {
                 // Only a person can find out the state of the call, so the hint proposes no verdict.
-                Self::failed(&err).kind(CommandErrorKind::Stuck).hint(show(run))
+                Self::failed(&err)
+                    .kind(CommandErrorKind::Stuck)
+                    .hint(format!("haft resume {run} --anyway"))
             }
             JournalError::NotInDoubt { ref call, .. } => {
                 Self::usage(&err).kind(CommandErrorKind::NotInDoubt).hint(show(&call.scope.run))
@@ -414,7 +426,7 @@ mod tests {
         let err = CommandError::from(JournalError::Stuck { run, times: 10, last: Some(last) });
         assert_eq!(
             (err.kind, err.hint.as_deref()),
-            (CommandErrorKind::Stuck, Some("haft runs show r1"))
+            (CommandErrorKind::Stuck, Some("haft resume r1 --anyway"))
         );
     }
 

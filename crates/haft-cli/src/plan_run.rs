@@ -15,6 +15,7 @@ use std::sync::Arc;
 use clap::Args;
 use haft::Registry;
 use haft_contract::RunId;
+use haft_journal::{Journal, JournalError};
 use haft_plan::drive::limits::{PARALLEL_DEFAULT, PARALLEL_MAX};
 use haft_plan::drive::{
     DangerousToolAsker, PlanBounds, PlanEvent, PlanRunError, PlanRunOptions, PlanRunResult,
@@ -60,6 +61,12 @@ pub(crate) struct DriveArgs {
     /// Ask no questions, not even on a terminal: refuse each call that would need an answer
     #[arg(long)]
     pub(crate) headless: bool,
+    /// Go on although the processes that resumed the run before got no further
+    ///
+    /// haft stops resuming a run after ten processes in a row ended before any call of it was answered. This begins the count
+    /// anew. Calls in doubt stay in doubt.
+    #[arg(long)]
+    pub(crate) anyway: bool,
 }
 
 fn parallel(text: &str) -> Result<NonZeroUsize, String> {
@@ -103,6 +110,9 @@ pub(crate) async fn drive(
     // Long outputs exist only in the sidecars. Later commands remove old ones.
     session.keep_outputs();
     warn_unknown_tools(&settings, &runtime.registry());
+    if args.anyway {
+        allow_resume(&**runtime.journal(), &work.run).await?;
+    }
     let view = PlanView::begin(&work.plan, setting_args.json)?;
     let asker = person.map(|person| Arc::new(PlanAsker::new(person, view.screen())));
     let stops = PlanStopTokens::listen(&work.run, view.screen(), asker.clone())?;
@@ -140,6 +150,14 @@ pub(crate) async fn drive(
     };
     runtime.shut_down().await;
     driven
+}
+
+/// Records that a person wants a run resumed, although the processes that resumed it before got no further.
+pub(crate) async fn allow_resume(journal: &dyn Journal, run: &RunId) -> Result<(), JournalError> {
+    match journal.count_progress(run).await {
+        Err(JournalError::UnknownRun { .. }) => Ok(()),
+        counted => counted,
+    }
 }
 
 /// Returns how many nodes and calls run at the same time. A call that waits inside its tool uses up the time of its node, so

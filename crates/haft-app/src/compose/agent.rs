@@ -147,7 +147,7 @@ async fn compose_agent(
 ) -> Result<ComposedAgent, AppError> {
     let agents = Arc::new(agents);
     let agent = settings.agent.name.as_deref().unwrap_or(AGENT_DEFAULT).to_owned();
-    let runtime = compose::runtime(settings, host).await?;
+    let runtime = compose::serving_runtime(settings, host).await?;
     compose::recover(&runtime, host).await?;
     let session = compose::open_agent_connection(&runtime, settings, host, &agents)?;
     // The sidecars are all that is left of long outputs; old ones are swept away by later commands.

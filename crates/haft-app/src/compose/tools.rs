@@ -4,6 +4,7 @@
 
 use haft::{ReadOnlyBackgroundProcesses, Registry, Runtime, ServerProcessParts, ServerProcesses};
 use haft_contract::{Tool, ToolId};
+use haft_mcp::ServerDiscovery;
 use haft_policy::{Conditions, RuleSet};
 use haft_tools::Profile;
 
@@ -36,6 +37,15 @@ pub struct AvailableTools {
 impl AvailableTools {
     /// Finds the tools. Python tools and servers that cannot be used are left out, and the host is notified of them.
     pub async fn find(settings: &EffectiveSettings, host: &AppHost) -> Result<Self, AppError> {
+        Self::find_with(settings, host, ServerDiscovery::All).await
+    }
+
+    /// Finds the tools like [`find`](Self::find), and starts only these MCP servers to find out their tools.
+    pub(super) async fn find_with(
+        settings: &EffectiveSettings,
+        host: &AppHost,
+        discovery: ServerDiscovery<'_>,
+    ) -> Result<Self, AppError> {
         let mut all =
             Registry::new(haft_tools::tools(settings.profile, &web::options(settings, host)?))?;
         // The other profile has the tools of its specification and no others.
@@ -60,7 +70,7 @@ impl AvailableTools {
         let bridge = bridge(settings, host)?;
         let mut left_out = OmittedTools { servers: Vec::new(), is_partial: false };
         if let Some(bridge) = &bridge {
-            left_out = bridge.add_tools(&mut all).await?;
+            left_out = bridge.add_tools(&mut all, discovery).await?;
         }
         has_left_out |= left_out.is_partial || !left_out.servers.is_empty();
         let mut offered = all.clone();

@@ -3,7 +3,8 @@
 
 use haft::InputSchema;
 use haft_contract::{
-    Effect, FsRequirement, LOCKED_IDS, NetRequirement, RequirementSet, Tool, ToolId, ToolKind,
+    Effect, FsRequirement, LOCKED_IDS, NetRequirement, RequirementSet, ShellRequirement, Tool,
+    ToolId, ToolKind,
 };
 use haft_tools::{ArgvItem, CommandToolProblem, CommandToolSpec, command_tool};
 use serde::Deserialize;
@@ -13,14 +14,16 @@ use serde_json::{Value, json};
 ///
 /// Limit (settings): the manifest is refused.
 pub const COMMANDS_MAX: usize = 128;
+/// Longest description that a command without one gets, in characters. It only has to say which command it is.
+const DEFAULT_DESCRIPTION_CHARS_MAX: usize = 200;
 
 /// One command.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CommandEntry {
     /// The tool's id.
     pub id: ToolId,
-    /// The text by which a model decides whether to call it.
-    pub description: String,
+    /// The text by which a model decides whether to call it; without it, the command itself.
+    pub description: Option<String>,
     /// JSON Schema of the input; without it, it takes nothing.
     pub parameters: Value,
     /// The program and its arguments, with parameters in braces.
@@ -35,13 +38,13 @@ pub struct CommandEntry {
     pub effect: Option<Effect>,
     /// Whether a plan runs it only when the user named it; it does unless declared.
     pub dangerous: Option<bool>,
-    /// Files and hosts that it needs.
+    /// The access that it needs besides the programs of its template.
     pub requires: Option<CommandRequires>,
     /// How an editor draws it.
     pub kind: Option<ToolKind>,
 }
 
-/// The files and hosts that a command needs. Its template names the programs that it runs.
+/// The access that a command needs besides the programs that its template names.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct CommandRequires {
@@ -49,6 +52,10 @@ pub struct CommandRequires {
     pub fs: FsRequirement,
     /// The hosts that the command reaches.
     pub net: NetRequirement,
+    /// The programs that the command runs besides those that its template names.
+    pub shell: Vec<ShellRequirement>,
+    /// Other capabilities, by name.
+    pub capabilities: Vec<String>,
 }
 
 /// Returns the schema of a command without parameters.
@@ -59,14 +66,13 @@ pub(super) fn nothing() -> Value {
 impl CommandEntry {
     /// Returns the tool that the entry declares.
     pub fn tool(&self) -> Result<Tool, Vec<CommandToolProblem>> {
-        let requires = self.requires.clone().map(|CommandRequires { fs, net }| RequirementSet {
-            fs,
-            net,
-            ..RequirementSet::default()
-        });
+        let requires =
+            self.requires.clone().map(|CommandRequires { fs, net, shell, capabilities }| {
+                RequirementSet { fs, net, shell, capabilities }
+            });
         command_tool(CommandToolSpec {
             id: self.id.clone(),
-            description: self.description.clone(),
+            description: self.description.clone().unwrap_or_else(|| self.default_description()),
             parameters: self.parameters.clone(),
             argv: self.argv.clone(),
             allow_dash: self.allow_dash.clone(),
@@ -79,13 +85,29 @@ impl CommandEntry {
         })
     }
 
-    /// Returns the program and its arguments; a word that holds a parameter is empty.
-    pub fn fixed_words(&self) -> Vec<&str> {
-        let words = self.argv.iter().flat_map(|item| match item {
+    /// Returns the words of the template in their order.
+    fn words(&self) -> impl Iterator<Item = &String> {
+        self.argv.iter().flat_map(|item| match item {
             ArgvItem::Word(word) => std::slice::from_ref(word),
             ArgvItem::Group(words) => words.as_slice(),
-        });
-        words.map(|word| if word.contains('{') { "" } else { word.as_str() }).collect()
+        })
+    }
+
+    /// Returns the program and its arguments; a word that holds a parameter is empty.
+    pub fn fixed_words(&self) -> Vec<&str> {
+        self.words().map(|word| if word.contains('{') { "" } else { word.as_str() }).collect()
+    }
+
+    /// Describes a command by its words.
+    fn default_description(&self) -> String {
+        let words: Vec<&str> = self.words().map(String::as_str).collect();
+        let text = format!("Runs `{}`.", words.join(" "));
+        let mut chars = text.chars();
+        let mut shown: String = chars.by_ref().take(DEFAULT_DESCRIPTION_CHARS_MAX).collect();
+        if chars.next().is_some() {
+            shown.push('…');
+        }
+        shown
     }
 
     /// Returns the keys whose values cannot be used, the place in the list where the key is one, and what is wrong.
@@ -125,8 +147,15 @@ impl CommandEntry {
             })
             .collect();
         let mut words = vec![format!("id = \"{}\"", self.id), format!("argv = {}", json!(argv))];
-        if let Some(CommandRequires { fs, net }) = &self.requires {
-            words.push(format!("requires = {}", json!({ "fs": fs, "net": net })));
+        if let Some(CommandRequires { fs, net, shell, capabilities }) = &self.requires {
+            let mut requires = json!({ "fs": fs, "net": net });
+            if !shell.is_empty() {
+                requires["shell"] = json!(shell);
+            }
+            if !capabilities.is_empty() {
+                requires["capabilities"] = json!(capabilities);
+            }
+            words.push(format!("requires = {requires}"));
         }
         format!("commands = [{{ {} }}]", words.join(", "))
     }

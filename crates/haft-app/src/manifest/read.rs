@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use haft::near_matches;
 use haft_contract::PatternVariables;
-use haft_contract::limits::{OUTPUT_BYTES_MAX, TIMEOUT_MS_MAX};
+use haft_contract::limits::{LISTED_TOOLS_MAX, OUTPUT_BYTES_MAX, TIMEOUT_MS_MAX};
 use haft_lsp::builtin_languages;
 use haft_policy::{Conditions, Rule, RuleScope, RuleSet};
 use serde::de::{DeserializeOwned, IntoDeserializer};
@@ -200,7 +200,13 @@ impl ManifestReader {
     fn limits(&mut self, value: TomlValue<'_>) -> ManifestLimits {
         let (output_span, timeout_span) =
             (span_of(&value, "output_bytes"), span_of(&value, "timeout_ms"));
+        let listed_span = span_of(&value, "listed_tools");
         let limits: ManifestLimits = self.one(value).unwrap_or_default();
+        if limits.listed_tools.is_some_and(|tools| tools > LISTED_TOOLS_MAX) {
+            let message =
+                format!("listed_tools: expected 0 to {LISTED_TOOLS_MAX} tools (LISTED_TOOLS_MAX)");
+            self.report(listed_span, message);
+        }
         if limits.output_bytes.is_some_and(|bytes| bytes == 0 || bytes > OUTPUT_BYTES_MAX) {
             let message =
                 format!("output_bytes: expected 1 to {OUTPUT_BYTES_MAX} bytes (OUTPUT_BYTES_MAX)");

@@ -34,7 +34,7 @@ preset = "read-only"
 tools = ["read", "shop.order"]
 python = [{ dir = "tools", interpreter = ".venv", workers = 2 }]
 allow_network = true
-limits = { output_bytes = 1, timeout_ms = 2 }
+limits = { output_bytes = 1, timeout_ms = 2, listed_tools = 3 }
 durability = { on_repeat = "recall", journal = "postgres://db/haft", keep_days = 36500, keep_bytes = 1 }
 scope = { run = "nightly", node = "build", iteration = 0, attempt = 1 }
 model = { name = "openai/m", base_url = "https://a.example/v1", key_variable = "MY_KEY", timeout_ms = 3600000, idle_ms = 1 }
@@ -91,6 +91,9 @@ match = ["git status --short"]
                 ),
                 timeout_ms: Some(
                     2,
+                ),
+                listed_tools: Some(
+                    3,
                 ),
             },
             durability: DurabilitySection {

@@ -8,17 +8,19 @@ use crate::manifest::ServerEntry;
 
 /// Words of programs that were not granted the files that they look for. The names of errors are in capitals, because a part of
 /// `FileNotFoundError` would otherwise be one of hosts.
-const FILES_LACKING: [&str; 9] = [
+const FILES_LACKING: [&str; 8] = [
     "No such file",
     "no such file",
     "Permission denied",
     "permission denied",
     "not permitted",
-    "Read-only file system",
     "ENOENT",
     "EACCES",
     "EPERM",
 ];
+/// Words of programs that may read the files, but were not granted to change them.
+const CHANGES_LACKING: [&str; 4] =
+    ["Read-only file system", "read-only file system", "readonly database", "EROFS"];
 /// Words of programs that were not granted the hosts that they look for.
 const HOSTS_LACKING: [&str; 13] = [
     "Connection refused",
@@ -56,10 +58,14 @@ pub(super) fn missing_grant(name: &str, entry: &ServerEntry, said: &str) -> Opti
         return None;
     }
     let says = |words: &[&str]| words.iter().any(|words| said.contains(words));
-    let keys = match (says(&FILES_LACKING), says(&HOSTS_LACKING)) {
-        (_, true) => "requires.net.hosts",
-        (true, false) => "requires.fs.read, requires.fs.write or readable",
-        (false, false) => return None,
+    let keys = if says(&CHANGES_LACKING) {
+        "requires.fs.write"
+    } else if says(&HOSTS_LACKING) {
+        "requires.net.hosts"
+    } else if says(&FILES_LACKING) {
+        "requires.fs.read, requires.fs.write or readable"
+    } else {
+        return None;
     };
     let granted = grant_summary(entry);
     Some(format!(
@@ -112,6 +118,13 @@ mod tests {
             "TypeError: fetch failed",
             Some(
                 "the server is granted this: reads src/**; if it lacks something, name it with requires.net.hosts in [mcp.odd] of haft.toml",
+            ),
+        );
+        check(
+            "command = \"a\"\nrequires.fs.read = [\"src/**\"]",
+            "EROFS: read-only file system, open 'src/a.txt'",
+            Some(
+                "the server is granted this: reads src/**; if it lacks something, name it with requires.fs.write in [mcp.odd] of haft.toml",
             ),
         );
         check("command = \"a\"", "the city is not known", None);

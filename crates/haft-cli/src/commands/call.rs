@@ -70,7 +70,7 @@ pub(crate) async fn run(args: CallArgs, cx: &CliContext) -> CommandResult {
     let settings = cx.resolve_settings()?;
     let RunAddress { run: run_id, position: place, resume } =
         args.placement.run_address(&settings.scope, cx.host.now_ms())?;
-    let runtime = compose::runtime(&settings, &cx.host).await?;
+    let runtime = compose::tool_runtime(&settings, &cx.host, &args.tool).await?;
     compose::recover(&runtime, &cx.host).await?;
     let session = compose::open_connection(&runtime, &settings, &cx.host, "cli")?;
     let run = session.resume(run_id, resume);
@@ -102,6 +102,9 @@ pub(crate) async fn run(args: CallArgs, cx: &CliContext) -> CommandResult {
         return Ok(status);
     }
     let metadata = envelope.metadata();
+    if let Some(warning) = &metadata.retry_warning {
+        output::print_warning(warning, None);
+    }
     if let Some(log) = &metadata.log {
         output::print_note(log.trim_end_matches('\n'));
     }

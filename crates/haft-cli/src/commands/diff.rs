@@ -8,12 +8,13 @@ use std::path::PathBuf;
 use anstream::{AutoStream, ColorChoice};
 use clap::Args;
 use clap::builder::styling::{AnsiColor, Effects, Style};
+use haft::RootChanges;
 use haft_snapshot::{PathChange, PathChangeKind, PathState as Recorded, UnifiedDiff, quote_path};
 use serde_json::{Value, json};
 
 use super::undo::{
-    changes_of_calls, open_journal, print_remarks, resolve_selection, selection, snapshot_history,
-    warn_unrecorded_calls,
+    changed_repositories, changes_of_calls, open_journal, print_remarks, repositories_json,
+    resolve_selection, selection, snapshot_history, warn_unrecorded_calls,
 };
 use crate::arguments::cli_context::CliContext;
 use crate::error::{CommandError, CommandResult, CommandStatus};
@@ -91,18 +92,24 @@ pub(crate) async fn run(args: DiffArgs, cx: &CliContext) -> CommandResult {
                 "ends_now": root.ends_now,
                 "remarks": remarks,
                 "changes": changes,
+                "repositories": repositories_json(root),
             }));
         }
         output::write_json(&shown)?;
         return Ok(CommandStatus::Done);
     }
     print_remarks(&roots);
-    if roots.iter().all(|root| root.changes().is_empty()) {
+    let is_unchanged =
+        |root: &RootChanges| root.changes().is_empty() && root.repositories.is_empty();
+    if roots.iter().all(is_unchanged) {
         output::print_note("no change was recorded");
     }
     for root in &roots {
         if roots.len() > 1 {
             output::write_data(&format!("in {}:", quote_path(root.root())))?;
+        }
+        for text in changed_repositories(root) {
+            output::write_data(&format!("unknown {text}"))?;
         }
         let mut unknown: Option<PathBuf> = None;
         for change in root.changes() {

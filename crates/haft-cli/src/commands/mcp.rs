@@ -17,7 +17,7 @@ pub(crate) async fn run(args: &RunAddressArgs, cx: &CliContext) -> CommandResult
     let settings = cx.resolve_settings()?;
     let RunAddress { run, position: place, resume } =
         args.run_address(&settings.scope, cx.host.now_ms())?;
-    let runtime = compose::runtime(&settings, &cx.host).await?;
+    let runtime = compose::serving_runtime(&settings, &cx.host).await?;
     compose::recover(&runtime, &cx.host).await?;
     let session = compose::open_connection(&runtime, &settings, &cx.host, "mcp")?;
     // A later connection may recall what was answered in this one, cut outputs included.
@@ -36,7 +36,7 @@ pub(crate) async fn run(args: &RunAddressArgs, cx: &CliContext) -> CommandResult
         address: place,
         resume,
         clock: cx.host.clock(),
-        explain: |err| CommandError::from(err).message,
+        explain: |err| CommandError::from(err).message_for_client(),
         state_key: id::random_bytes()?,
         resource_provider: None,
     };

@@ -1,5 +1,5 @@
 //! `haft registry`: lists, checks and registers directories of Python tools. Each subcommand has a file below `registry/`.
-//! None of them runs a tool.
+//! Only `check` runs tools: those that METADATA calls deterministic, in processes that can only read.
 
 mod add;
 mod check;
@@ -20,7 +20,7 @@ pub(crate) use self::directory_scan::{ScannedDirectory, scan_entries};
 /// Check, list and register Python tools
 ///
 /// A tool is a Python file with a dictionary METADATA and the function that it names. METADATA is read by Python's own
-/// parser in a confined process, and nothing of a file is executed before its tool is called.
+/// parser in a confined process, and nothing of a file is executed before its tool is called, or tried by check.
 #[derive(Args)]
 #[command(after_long_help = "\
 Examples:
@@ -39,7 +39,8 @@ enum RegistryCommand {
     /// Say of each file what is wrong with it and how to mend it
     ///
     /// A file with an error is left out, one with a warning is not. Where there is a registry.json, it is compared with the
-    /// files as well. The exit status is 1 if a file has an error, or if a directory cannot be used.
+    /// files as well. Tools whose METADATA says "deterministic": True are called twice with sample input, in fresh processes
+    /// that can only read files. A warning says if the answers differ. The exit status is 1 if a file has an error, or if a directory cannot be used.
     Check(RegistryDirectoryArgs),
     /// List the tools with their files, effects and parameters
     List(RegistryDirectoryArgs),

@@ -8,8 +8,10 @@ use haft_plan::drive::{PlanRunError, RunStartMode, recorded_plan};
 use haft_plan::{PlanInput, check};
 
 use crate::arguments::cli_context::CliContext;
-use crate::error::{CommandError, CommandErrorKind, CommandResult};
+use crate::commands::runs::is_session_run;
+use crate::error::{CommandError, CommandErrorKind, CommandResult, CommandStatus};
 use crate::plan_run::{self, DriveArgs, PlanRun, settle_in_doubt};
+use crate::views::output;
 use haft_app::compose::AvailableTools;
 use haft_app::quote;
 
@@ -20,6 +22,9 @@ use haft_app::quote;
 /// only if that is safe. If it is not, you have to say whether the call happened: haft asks at a terminal, and elsewhere the
 /// run stops there and haft runs show prints the command to type.
 ///
+/// haft stops resuming a run after ten processes in a row ended before any call of it was answered. With --anyway, it goes
+/// on. This holds for every run, also for one of haft call, haft mcp or haft agent.
+///
 /// A run that is finished is only recalled: its output is printed again, and nothing is executed. So is one that failed or
 /// was halted, unless --retry-failed says otherwise.
 #[derive(Args)]
@@ -28,6 +33,7 @@ Examples:
   haft resume nightly
   haft resume nightly --allow bash
   haft resume nightly --retry-failed
+  haft resume nightly --anyway
   haft runs settle nightly/n3/0/1/1 happened && haft resume nightly
 
 What was allowed by --allow is not kept with the run: name it again.")]
@@ -73,10 +79,16 @@ pub(crate) async fn run(args: ResumeArgs, cx: &CliContext) -> CommandResult {
             return Err(CommandError::usage(message).hint(hint));
         }
         let hint = match by {
+            _ if is_session_run(&run) => format!("haft agent --resume {run}"),
             "mcp" => format!("haft mcp --run {run}"),
             "cli" => format!("haft call --run {run} --resume replay TOOL INPUT"),
             _ => format!("haft runs show {run}"),
         };
+        if args.drive.anyway {
+            plan_run::allow_resume(&*settings.durability.journal.open().await?, &run).await?;
+            output::print_note(format_args!("run {run} can be resumed again: {hint}"));
+            return Ok(CommandStatus::Done);
+        }
         let message = format!(
             "run {run} was begun by {by} and keeps no plan: only the client that made its calls can resume it"
         );

@@ -26,6 +26,7 @@ use crate::error::{CommandError, CommandErrorKind, CommandResult};
 use haft_app::settings;
 
 pub(crate) use in_doubt::DOUBTS_SHOWN_MAX;
+pub(crate) use run_session::is_session_run;
 
 /// Show the records of the journal, and manage them
 ///

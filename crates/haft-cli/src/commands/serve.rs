@@ -131,7 +131,7 @@ pub(crate) async fn run(args: &ServeArgs, cx: &CliContext) -> CommandResult {
     let settings = cx.resolve_settings()?;
     let listener = TcpListener::bind(args.listen).await.map_err(|err| cannot_listen(args, &err))?;
     let address = listener.local_addr().map_err(|err| cannot_listen(args, &err))?;
-    let runtime = compose::runtime(&settings, &cx.host).await?;
+    let runtime = compose::serving_runtime(&settings, &cx.host).await?;
     compose::recover(&runtime, &cx.host).await?;
     let shutdown = signals::stop_token()?;
     let stateless = open_server(&runtime, &settings, &cx.host)?;
@@ -193,7 +193,7 @@ fn open_server(
         address: TaskAttempt::default(),
         resume: ResumeMode::default(),
         clock: host.clock(),
-        explain: |err| CommandError::from(err).message,
+        explain: |err| CommandError::from(err).message_for_client(),
         state_key: id::random_bytes()?,
         resource_provider: None,
     })

@@ -6,7 +6,7 @@ use haft_contract::limits::TOOL_MATCHES_MAX;
 
 use crate::arguments::cli_context::CliContext;
 use crate::error::{CommandError, CommandResult, CommandStatus};
-use crate::views::format::{ToolListFormat, print_list, print_one};
+use crate::views::format::{ToolListArgs, print_list, print_one};
 use haft_app::{compose, skills};
 
 /// List the tools, find some, or show one
@@ -15,6 +15,7 @@ use haft_app::{compose, skills};
 Examples:
   haft tools list
   haft tools list --format openai > tools.json
+  haft tools list --format openai --strict > tools.json
   haft tools show grep
   haft tools search send a message
   haft tools list --profile smithers --json")]
@@ -30,9 +31,8 @@ enum ToolsCommand {
     /// The formats other than table can be used as they are in requests to the API of their name. --json is short for
     /// --format json.
     List {
-        /// Form of the list
-        #[arg(long, value_enum, default_value_t = ToolListFormat::Table)]
-        format: ToolListFormat,
+        #[command(flatten)]
+        form: ToolListArgs,
     },
     /// Find tools by what they do
     ///
@@ -42,17 +42,15 @@ enum ToolsCommand {
         /// The wanted tool in a few words, or its id
         #[arg(required = true)]
         words: Vec<String>,
-        /// Form of the list
-        #[arg(long, value_enum, default_value_t = ToolListFormat::Table)]
-        format: ToolListFormat,
+        #[command(flatten)]
+        form: ToolListArgs,
     },
     /// Show one tool with its parameters
     Show {
         /// The tool's id
         tool: String,
-        /// Form of the answer
-        #[arg(long, value_enum, default_value_t = ToolListFormat::Table)]
-        format: ToolListFormat,
+        #[command(flatten)]
+        form: ToolListArgs,
     },
 }
 
@@ -62,21 +60,18 @@ pub(crate) async fn run(args: &ToolsArgs, cx: &CliContext) -> CommandResult {
     let registry = compose::registry(&settings, &cx.host).await?;
     let places = skills::skill_paths(&settings, &cx.host);
     let published = |contract: &Contract| places.describe_with_skills(contract);
-    let of = |format: ToolListFormat| match format {
-        ToolListFormat::Table if cx.setting_args.json => ToolListFormat::Json,
-        format => format,
-    };
+    let checked = |form: &ToolListArgs| form.checked(cx.setting_args.json);
     match &args.command {
-        ToolsCommand::List { format } => {
-            let format = of(*format);
+        ToolsCommand::List { form } => {
+            let form = checked(form)?;
             // No agent loop of haft stands behind the model that gets the list, and sessions without one do not list it either.
-            let is_for_model = !matches!(format, ToolListFormat::Table | ToolListFormat::Json);
-            let is_listed = |it: &&Contract| !is_for_model || !it.delegates;
+            let is_listed = |it: &&Contract| !form.is_for_model() || !it.delegates;
             let contracts: Vec<Contract> =
                 registry.contracts().filter(is_listed).map(published).collect();
-            print_list(format, &contracts.iter().collect::<Vec<_>>())?;
+            print_list(form, &contracts.iter().collect::<Vec<_>>())?;
         }
-        ToolsCommand::Search { words, format } => {
+        ToolsCommand::Search { words, form } => {
+            let form = checked(form)?;
             let query = words.join(" ");
             let found = registry.search(&query, TOOL_MATCHES_MAX);
             if found.is_empty() {
@@ -84,13 +79,14 @@ pub(crate) async fn run(args: &ToolsArgs, cx: &CliContext) -> CommandResult {
                 return Err(CommandError::failed(message).hint("haft tools list"));
             }
             let contracts: Vec<&Contract> = found.iter().map(|contract| &**contract).collect();
-            print_list(of(*format), &contracts)?;
+            print_list(form, &contracts)?;
         }
-        ToolsCommand::Show { tool, format } => {
+        ToolsCommand::Show { tool, form } => {
+            let form = checked(form)?;
             let contract = registry.contract(tool).ok_or_else(|| {
                 CommandError::usage(compose::unknown_tool(&registry, tool)).hint("haft tools list")
             })?;
-            print_one(of(*format), &published(contract))?;
+            print_one(form, &published(contract))?;
         }
     }
     Ok(CommandStatus::Done)

@@ -3,6 +3,7 @@
 //! workspace.
 
 mod perform;
+mod repositories;
 mod text;
 
 use std::sync::Arc;
@@ -16,6 +17,7 @@ use haft_journal::{Journal, LeaseHolder, RunQuery};
 use haft_snapshot::{OmittedPath, OverwritePolicy, RestoreError, RestoreReport, quote_path};
 
 use self::perform::UndoRequest;
+pub(super) use self::repositories::{changed_repositories, repositories_json};
 use self::text::{UndoReport, selection_words};
 use crate::arguments::call_address;
 use crate::arguments::cli_context::CliContext;
@@ -33,8 +35,8 @@ pub(super) type UnrecordedCall = (CallAddress, String);
 /// Bring back what was there before a call, or a whole run, changed it
 ///
 /// If something else changed one of the paths since, haft restores nothing and lists every such path. Content that was not
-/// recorded cannot be restored: it stays, is listed, and the exit status is 5 instead of 0. Changes outside of the workspace
-/// stay. haft does not undo a run that a living process executes. The session of an agent includes the work of its
+/// recorded cannot be restored: it stays, is listed, and the exit status is 5 instead of 0. The files of git itself (.git) are
+/// not recorded: if a command changed them, haft says so. Changes outside of the workspace stay. haft does not undo a run that a living process executes. The session of an agent includes the work of its
 /// subagents. An undo is recorded as a call, which can be undone as well; last never stands for an undo.
 #[derive(Args)]
 #[command(after_long_help = "\

@@ -104,7 +104,7 @@ pub(crate) async fn tools_that_ask(
     settings: EffectiveSettings,
     host: &AppHost,
 ) -> Result<BTreeSet<ToolId>, CommandError> {
-    let args = DriveArgs { parallel: None, allow_dangerous: false, headless: true };
+    let args = DriveArgs { parallel: None, allow_dangerous: false, headless: true, anyway: false };
     let nodes = predict_nodes(work, &args, settings, host).await?;
     let asked =
         nodes.into_iter().filter(|node| !node.dangerous && node.would == PredictedOutcome::BeAsked);

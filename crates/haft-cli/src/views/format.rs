@@ -5,7 +5,7 @@ mod gemini;
 mod openai;
 mod table;
 
-use clap::ValueEnum;
+use clap::{Args, ValueEnum};
 use haft_contract::Contract;
 use haft_mcp::tool_json;
 use serde_json::{Value, json};
@@ -30,18 +30,65 @@ pub(crate) enum ToolListFormat {
     Mcp,
 }
 
+/// The options of a tool list.
+#[derive(Args, Clone, Copy, Debug)]
+pub(crate) struct ToolListArgs {
+    /// Form of the answer
+    #[arg(long, value_enum, default_value_t = ToolListFormat::Table)]
+    format: ToolListFormat,
+    /// With --format openai: tools in strict mode
+    ///
+    /// Every parameter is required, and an optional one may be null, which haft reads as left out. A tool whose schema has no
+    /// such form, for example because it takes any object, is listed with "strict": false.
+    #[arg(long)]
+    strict: bool,
+}
+
+impl ToolListArgs {
+    /// Returns the format, which is JSON instead of a table if that is asked for.
+    pub(crate) fn checked(self, is_json: bool) -> Result<CheckedListFormat, CommandError> {
+        let format = match self.format {
+            ToolListFormat::Table if is_json => ToolListFormat::Json,
+            format => format,
+        };
+        if self.strict && format != ToolListFormat::Openai {
+            let message = "--strict is a mode of OpenAI's API: use it with --format openai";
+            return Err(CommandError::usage(message));
+        }
+        Ok(CheckedListFormat { format, is_strict: self.strict })
+    }
+}
+
+/// A format of a tool list with its mode.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CheckedListFormat {
+    format: ToolListFormat,
+    is_strict: bool,
+}
+
+impl CheckedListFormat {
+    /// Returns whether the list goes into a request to a model.
+    pub(crate) fn is_for_model(self) -> bool {
+        !matches!(self.format, ToolListFormat::Table | ToolListFormat::Json)
+    }
+
+    fn openai_tool(self) -> fn(&Contract) -> Value {
+        if self.is_strict { openai::strict_tool } else { openai::tool }
+    }
+}
+
 /// Prints tools in a format.
 pub(crate) fn print_list(
-    format: ToolListFormat,
+    form: CheckedListFormat,
     contracts: &[&Contract],
 ) -> Result<(), CommandError> {
     let each = |tool: fn(&Contract) -> Value| -> Vec<Value> {
         contracts.iter().map(|contract| tool(contract)).collect()
     };
-    match format {
+    match form.format {
         ToolListFormat::Table => table::print_list(contracts),
         ToolListFormat::Json => output::write_json(&contracts),
-        ToolListFormat::Openai => output::write_pretty_json(&each(openai::tool)),
+        ToolListFormat::Openai => output::write_pretty_json(&each(form.openai_tool())),
         ToolListFormat::Anthropic => output::write_pretty_json(&each(anthropic::tool)),
         ToolListFormat::Gemini => {
             let declarations = each(gemini::declaration);
@@ -52,11 +99,11 @@ pub(crate) fn print_list(
 }
 
 /// Prints one tool in a format.
-pub(crate) fn print_one(format: ToolListFormat, contract: &Contract) -> Result<(), CommandError> {
-    match format {
+pub(crate) fn print_one(form: CheckedListFormat, contract: &Contract) -> Result<(), CommandError> {
+    match form.format {
         ToolListFormat::Table => table::print_one(contract),
         ToolListFormat::Json => output::write_json(contract),
-        ToolListFormat::Openai => output::write_pretty_json(&openai::tool(contract)),
+        ToolListFormat::Openai => output::write_pretty_json(&form.openai_tool()(contract)),
         ToolListFormat::Anthropic => output::write_pretty_json(&anthropic::tool(contract)),
         ToolListFormat::Gemini => output::write_pretty_json(&gemini::declaration(contract)),
         ToolListFormat::Mcp => output::write_pretty_json(&tool_json(contract)),

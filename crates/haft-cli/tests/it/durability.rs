@@ -87,6 +87,7 @@ fn what_was_killed_is_in_doubt_and_says_what_to_type() {
 
             1 call is in doubt: it was begun, and it may or may not have happened:
               r1/main/0/1/2  bash  echo ordered >> orders; echo $$ > begun; sleep 1000
+                idempotency key haft_2b1023da71605dab2a8594b57c4d60c968c414b908b0a323bdc2b94a11176251
             Find out, then say so:
               haft runs settle r1/main/0/1/2 happened  # it is not executed again
               haft runs settle r1/main/0/1/2 not-happened  # a resume executes it
@@ -273,7 +274,18 @@ fn a_retry_is_warned_before_anything_is_repeated() {
         "#]],
     );
     world.run(&["call", "--run", "r1", "--attempt", "2", "bash", QUICK]);
-    world.check(&["call", "--run", "r1", "--attempt", "3", "bash", QUICK], &expect![[r#"
+    let third = ["call", "--run", "r1", "--attempt", "3", "bash", QUICK];
+    world.check(&third, &expect![[r#"
+        --- stderr
+        error: not executed yet, because an earlier attempt called bash too. This is attempt 3 of this task. Earlier attempts made 1 call whose effect is not safe to repeat and may already have happened:
+        - bash, attempt 2, call 2: succeeded: {"cmd":"echo ordered >> orders; echo done"}
+        Look whether they happened before you repeat one. A repeated call has the same idempotency key as before. If it is right to make this call, make it again: the next one is executed.
+
+        hint: haft runs show r1
+        --- status 4
+    "#]]);
+    assert_eq!(world.read("work/orders"), "ordered\n");
+    world.check(&third, &expect![[r#"
         done
         --- stderr
         warning: This is attempt 3 of this task. Earlier attempts made 1 call whose effect is not safe to repeat and may already have happened:
@@ -281,10 +293,13 @@ fn a_retry_is_warned_before_anything_is_repeated() {
         Look whether they happened before you repeat one. A repeated call has the same idempotency key as before.
         --- status 0
     "#]]);
-    let args = ["call", "--run", "r1", "--attempt", "4", "--json", "bash", QUICK];
-    let envelope = world.json(&args);
-    let warning = envelope["metadata"]["retry_warning"].as_str().unwrap();
-    assert!(warning.contains("attempt 3, call 1"), "{warning}");
+    let fourth = ["call", "--run", "r1", "--attempt", "4", "--json", "bash", QUICK];
+    let held = world.haft(&fourth).output().unwrap();
+    assert_eq!(held.status.code(), Some(4));
+    let envelope: Value = serde_json::from_slice(&held.stdout).unwrap();
+    assert_eq!(envelope["metadata"]["held_back"], true, "{envelope}");
+    assert!(envelope.to_string().contains("attempt 3, call 2"), "{envelope}");
+    world.run(&fourth);
     assert_eq!(world.read("work/orders"), "ordered\n".repeat(3));
 }
 
@@ -295,9 +310,6 @@ fn repeats_are_refused_or_recalled_if_the_manifest_says_so() {
             "refuse",
             expect![[r#"
                 --- stderr
-                warning: This is attempt 2 of this task. Earlier attempts made 1 call whose effect is not safe to repeat and may already have happened:
-                - bash, attempt 1, call 1: succeeded: {"cmd":"echo ordered >> orders; echo done"}
-                Look whether they happened before you repeat one. A repeated call has the same idempotency key as before.
                 error: bash was called with this very input in attempt 1 (call r1/main/0/1/1) and succeeded; it is not repeated (on_repeat = "refuse")
 
                 hint: haft runs show r1
@@ -309,9 +321,6 @@ fn repeats_are_refused_or_recalled_if_the_manifest_says_so() {
             expect![[r#"
                 done
                 --- stderr
-                warning: This is attempt 2 of this task. Earlier attempts made 1 call whose effect is not safe to repeat and may already have happened:
-                - bash, attempt 1, call 1: succeeded: {"cmd":"echo ordered >> orders; echo done"}
-                Look whether they happened before you repeat one. A repeated call has the same idempotency key as before.
                 recalled: this is what call r1/main/0/1/1 answered, and nothing was executed now
                 --- status 0
             "#]],

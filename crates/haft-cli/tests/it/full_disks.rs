@@ -110,28 +110,28 @@ ls small
         &world,
         script,
         &expect![[r#"
-        ok
-        --- status 0
-        error: no space is left to write small/a
-        --- status 1
-        error: no space is left to write small/b
-        --- status 1
-        error: bash exited with status 1; what a command puts into /tmp, /dev/shm and its home is bounded by temp_bytes = 2147483648 of [sandbox] in haft.toml
-        cat: write error: No space left on device
-        --- status 1
-        one
-        a
-        ballast
-        c
-        ok
-        --- status 0
-        written
-        --- status 0
-        a
-        b
-        c
-        --- status 0
-    "#]],
+            ok
+            --- status 0
+            error: no space is left to write small/a: free some space on that disk, then make the call again
+            --- status 1
+            error: no space is left to write small/b: free some space on that disk, then make the call again
+            --- status 1
+            error: bash exited with status 1; no space is left where the command wrote: free some there; what a command puts into /tmp, /dev/shm and its home is bounded by temp_bytes = 2147483648 of [sandbox] in haft.toml
+            cat: write error: No space left on device
+            --- status 1
+            one
+            a
+            ballast
+            c
+            ok
+            --- status 0
+            written
+            --- status 0
+            a
+            b
+            c
+            --- status 0
+        "#]],
     );
 }
 

@@ -82,7 +82,7 @@ fn a_bound_names_its_setting_and_value() {
     );
     check(
         "head -c 2000000 /dev/zero > /tmp/big",
-        "what a command puts into /tmp, /dev/shm and its home is bounded by temp_bytes = 1048576",
+        "no space is left where the command wrote: free some there; what a command puts into /tmp, /dev/shm and its home is bounded by temp_bytes = 1048576",
     );
     check(
         "python3 -c 'files = [open(\"notes.txt\") for _ in range(100)]'",

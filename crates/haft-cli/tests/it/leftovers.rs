@@ -87,7 +87,8 @@ fn what_a_command_left_is_put_right_by_the_next_start() {
 fn what_a_python_tool_left_is_put_right_by_the_next_start() {
     let world = World::with_files();
     let body = "import subprocess; return subprocess.run(['sh', 'plant.sh']).returncode";
-    let requires = r#""side_effect": True, "requires": {"fs": {"write": ["**"]}},"#;
+    let requires =
+        r#""side_effect": True, "idempotent": True, "requires": {"fs": {"write": ["**"]}},"#;
     world.write("work/tools/plant.py", &super::python::tool("plant", requires, body));
     world.write("work/haft.toml", "[[python]]\ndir = \"tools\"\n");
     world.run(&["trust"]);
@@ -96,14 +97,14 @@ fn what_a_python_tool_left_is_put_right_by_the_next_start() {
     check_next_start(
         &world,
         &expect![[r#"
-        one
-        two
-        three
-        --- stderr
-        warning: left by a command or tool whose haft was killed: /world/work/.envrc is protected by ".envrc" and was moved to /world/state/quarantine/1/.envrc
-        warning: left by a command or tool whose haft was killed: /world/work/.vscode is protected by ".vscode/**" and was moved to /world/state/quarantine/2/.vscode
-        --- status 0
-    "#]],
+            one
+            two
+            three
+            --- stderr
+            warning: left by a command or tool whose haft was killed: /world/work/.envrc is protected by ".envrc" and was moved to /world/state/quarantine/1/.envrc
+            warning: left by a command or tool whose haft was killed: /world/work/.vscode is protected by ".vscode/**" and was moved to /world/state/quarantine/2/.vscode
+            --- status 0
+        "#]],
     );
     assert!(!world.path("work/.envrc").exists() && !world.path("work/.vscode").exists());
 }

@@ -48,6 +48,7 @@ mod signals;
 mod skills;
 mod small_disk;
 mod state;
+mod stuck_runs;
 mod terminal;
 mod tools;
 mod trust;

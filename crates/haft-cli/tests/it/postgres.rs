@@ -3,11 +3,13 @@
 
 use std::process::Stdio;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use expect_test::{Expect, expect};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::durability::{ORDER, Ordering, QUICK};
+use crate::mcp_wire::driver::{Place, Server as McpProcess};
 use crate::postgres_server::Server;
 use crate::world::World;
 
@@ -88,9 +90,12 @@ fn runs_are_operated_on_a_server_as_in_a_file() {
 }
 
 fn retry_and_look(world: &World) {
+    let again = ["call", "--run", "r1", "--attempt", "2", "bash", QUICK];
+    let held = world.haft(&again).output().unwrap();
+    assert_eq!(held.status.code(), Some(4), "{}", world.shown(&held));
     check(
         world,
-        &["call", "--run", "r1", "--attempt", "2", "bash", QUICK],
+        &again,
         &expect![[r#"
             done
             --- stderr
@@ -114,13 +119,21 @@ fn retry_and_look(world: &World) {
             r1/main/0/1/1  read  succeeded  2000-01-01T00:00:00.000Z  0  -  notes.txt
             r1/main/0/1/2  write  succeeded  2000-01-01T00:00:00.000Z  0  -  a  content=4 bytes
             r1/main/0/1/3  bash  succeeded (happened, says operator)  2000-01-01T00:00:00.000Z  0  -  echo ordered >> orders; echo $$ > begun; sleep 1000
-            r1/main/0/2/1  bash  succeeded  2000-01-01T00:00:00.000Z  0  -  echo ordered >> orders; echo done
+            r1/main/0/2/1  bash  refused  2000-01-01T00:00:00.000Z  0  IN_DOUBT  echo ordered >> orders; echo done
+            r1/main/0/2/2  bash  succeeded  2000-01-01T00:00:00.000Z  0  -  echo ordered >> orders; echo done
             --- status 0
         "#]],
     );
-    let calls = ["read", "write", "bash", "bash"].map(|tool| format!("call {tool} succeeded"));
+    let calls = [
+        "call read succeeded",
+        "call write succeeded",
+        "call bash succeeded",
+        "call bash refused",
+        "call bash succeeded",
+    ];
+    let calls = calls.map(str::to_owned).to_vec();
     let records = ["run", "snapshot", "snapshot", "snapshot"].map(str::to_owned);
-    assert_eq!(exported(world, "r1"), [records, calls].concat());
+    assert_eq!(exported(world, "r1"), [records.to_vec(), calls].concat());
     check(
         world,
         &["runs", "verify"],
@@ -230,4 +243,28 @@ fn a_server_that_is_started_again_during_a_command_keeps_its_outcome() {
         --- status 0
     "#]],
     );
+}
+
+#[test]
+fn a_call_that_waits_for_the_server_says_so_and_goes_on_when_it_is_back() {
+    let server = Server::start("");
+    let (place, url) = (Place::new(), server.url());
+    place.write("a.txt", "one\n");
+    let mut client = McpProcess::start_legacy(&place, &["--db", &url]);
+    let read = |token: u32| json!({"name": "read", "arguments": {"path": "a.txt"}, "_meta": {"progressToken": token}});
+    let first = client.request("tools/call", read(1));
+    assert_eq!(first["result"]["isError"], false, "{first}");
+    server.crash();
+    let asked = Instant::now();
+    client.begin("tools/call", read(2));
+    let progress = client.receive();
+    assert!(asked.elapsed() < Duration::from_secs(5), "{:?}", asked.elapsed());
+    assert_eq!(progress["method"], "notifications/progress", "{progress}");
+    let message = progress["params"]["message"].as_str().unwrap();
+    assert!(message.contains("cannot be reached"), "{message}");
+    assert!(message.contains("127.0.0.1"), "{message}");
+    server.restart();
+    let answer = client.receive();
+    assert_eq!(answer["result"]["isError"], false, "{answer}");
+    client.end();
 }

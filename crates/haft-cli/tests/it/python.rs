@@ -53,4 +53,4 @@ pub(crate) fn tool(name: &str, more: &str, answer: &str) -> String {
     )
 }
 
-const ENTRY: &str = "[[python]]\ndir = \"tools\"\n";
+pub(crate) const ENTRY: &str = "[[python]]\ndir = \"tools\"\n";

@@ -55,18 +55,20 @@ fn list_and_show() {
     world.check(
         &["runs", "show", "r1", "--limit", "2"],
         &expect![[r#"
-        run       r1
-        root      /world/work
-        begun     2000-01-01T00:00:00.000Z by cli, haft VERSION
-        retry     attempt 2 of main/0 would be warned of 1 call not safe to repeat
+            run       r1
+            root      /world/work
+            begun     2000-01-01T00:00:00.000Z by cli, haft VERSION
+            retry     attempt 2 of main/0 would be warned of 1 call not safe to repeat
 
-        CALL           TOOL  STATUS   STARTED                   MS  CODE               INPUT
-        r1/main/0/1/4  read  failed   2000-01-01T00:00:00.000Z  0  TOOL_PATH_INVALID  missing
-        r1/main/0/1/5  raed  refused  2000-01-01T00:00:00.000Z  0  TOOL_NOT_FOUND     20 bytes
-        --- stderr
-        3 calls that were recorded before these are not shown
-        --- status 0
-    "#]],
+            CALL           TOOL  STATUS   STARTED                   MS  CODE               INPUT
+            r1/main/0/1/4  read  failed   2000-01-01T00:00:00.000Z  0  TOOL_PATH_INVALID  missing
+            r1/main/0/1/5  raed  refused  2000-01-01T00:00:00.000Z  0  TOOL_NOT_FOUND     20 bytes
+
+            The run has calls before these: haft runs show r1 --before r1/main/0/1/4
+            --- stderr
+            3 calls that were recorded before these are not shown
+            --- status 0
+        "#]],
     );
 }
 
@@ -111,6 +113,7 @@ fn one_call_is_shown_with_all_that_was_recorded_of_it() {
             finished  2000-01-01T00:00:00.000Z, in 0 ms
             epoch     4
             key       db5d5549c11ebbf32cb628f2589111d03cd4e7350fb3811cbc74ecbcbb38c58c
+            idempotency key haft_ed5fbc6308eab82dd2939cd02831b21035fbdaec2df82901d3ecdf201ec8c1f5
 
             input:
               {

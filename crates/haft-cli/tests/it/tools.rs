@@ -233,6 +233,19 @@ fn one_tool_for_each_api() {
             "readOnlyHint": true,
             "destructiveHint": false,
             "openWorldHint": false
+          },
+          "_meta": {
+            "haft/effect": {
+              "sideEffect": false,
+              "idempotent": true
+            },
+            "haft/requires": {
+              "fs": {
+                "read": [
+                  "{workspace}/**"
+                ]
+              }
+            }
           }
         }
         --- status 0

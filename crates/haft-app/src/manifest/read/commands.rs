@@ -7,7 +7,7 @@ use super::{COMMANDS, ManifestReader, TomlValue, span_of, span_of_item};
 use crate::manifest::commands::{COMMANDS_MAX, CommandEntry, nothing};
 
 /// Keys without which there is no command.
-const NEEDED: [&str; 3] = ["argv", "description", "id"];
+const NEEDED: [&str; 2] = ["argv", "id"];
 /// Keys that are checked against each other.
 const TEMPLATE: [&str; 3] = ["allow_dash", "argv", "parameters"];
 
@@ -58,7 +58,7 @@ impl ManifestReader {
         // Values that are read replace these.
         let mut command = CommandEntry {
             id: ToolId::parse("command").expect("it is a word in lower case"),
-            description: String::new(),
+            description: None,
             parameters: nothing(),
             argv: Vec::new(),
             allow_dash: Vec::new(),
@@ -79,7 +79,7 @@ impl ManifestReader {
                     "argv" => command.argv = self.items(value),
                     "cwd" => command.cwd = self.one(value),
                     "dangerous" => command.dangerous = self.one(value),
-                    "description" => command.description = self.one(value).unwrap_or_default(),
+                    "description" => command.description = self.one(value),
                     "effect" => command.effect = self.one(value),
                     "id" => command.id = self.one(value).unwrap_or(command.id),
                     "kind" => command.kind = self.one(value),

@@ -40,6 +40,8 @@ pub const SETTINGS: &[Setting] = &[
         .flag("--allow-network")
         .env("HAFT_ALLOW_NETWORK")
         .widens_if(|value, _| value.as_bool() != Some(false)),
+    Setting::key("limits.listed_tools", "The tools of servers and Python files listed at once")
+        .narrows(),
     Setting::key("limits.output_bytes", "The longest output of a call, and largest file or patch")
         .flag("--output-bytes")
         .env("HAFT_OUTPUT_BYTES")
@@ -145,9 +147,12 @@ pub const SETTINGS: &[Setting] = &[
     Setting::part("commands[].id", "The tool's id"),
     Setting::part("commands[].kind", "The kind of tool that an editor shows"),
     Setting::part("commands[].parameters", "The JSON Schema of its input"),
+    Setting::part("commands[].requires.capabilities", "Capabilities by name"),
     Setting::part("commands[].requires.fs.read", "The files that it reads"),
     Setting::part("commands[].requires.fs.write", "The files that it changes"),
     Setting::part("commands[].requires.net.hosts", "The hosts that it reaches"),
+    Setting::part("commands[].requires.shell[].args", "The pattern of a program's arguments"),
+    Setting::part("commands[].requires.shell[].cmd", "A further program that it runs"),
     Setting::part("commands[].timeout_ms", "How long it may take"),
     // Skills inside the manifest's directory are found there anyway.
     Setting::key("skills.paths[]", "A further directory of skills").widens_if(leads_outside),

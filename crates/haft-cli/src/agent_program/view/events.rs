@@ -11,6 +11,9 @@ use crate::views::screen::EventRenderer;
 #[derive(Default)]
 pub(super) struct SessionJsonEvents {
     session: Option<SessionId>,
+    /// The event of the session that the user talks to. It is written with the next event of that session: a program that
+    /// reads it then finds the prompt in the journal.
+    held_session: Option<AgentEvent>,
     /// The end of a turn. It is written once it is known whether more of that session follows. Until then, only background
     /// subagents send events.
     held_end: Option<AgentEvent>,
@@ -33,6 +36,13 @@ impl EventRenderer for SessionJsonEvents {
             && (parent.is_none() || self.session.is_none())
         {
             self.session = Some(event.session.clone());
+            if let Some(earlier) = self.held_session.replace(event) {
+                self.write(&earlier);
+            }
+            return;
+        }
+        if let Some(session) = self.held_session.take() {
+            self.write(&session);
         }
         let is_of_session = self.session.as_ref() == Some(&event.session);
         if is_of_session && let Some(end) = self.held_end.take() {
@@ -49,6 +59,9 @@ impl EventRenderer for SessionJsonEvents {
     }
 
     fn finish(&mut self) {
+        if let Some(session) = self.held_session.take() {
+            self.write(&session);
+        }
         if let Some(end) = self.held_end.take() {
             self.write(&end);
         }

@@ -1,5 +1,4 @@
-//! Notes for a call that resumes an attempt: earlier attempts made risky calls, there is nothing to resume, or a later
-//! attempt exists. None of them is an error: a supervisor may use one command line for the first start and all later ones.
+//! Notes for a call that resumes an attempt: there is nothing to resume, or a later attempt exists. None of them is an error: a supervisor may use one command line for the first start and all later ones.
 
 use haft::{ResumeMode, Run, RunError, TaskAttempt};
 use haft_contract::AttemptAddress;
@@ -17,10 +16,6 @@ pub(super) async fn print_resume_notes(
     let TaskAttempt { node, iteration, attempt } = place;
     match resume {
         ResumeMode::Continue => {
-            // Only this mode repeats calls of an earlier attempt.
-            if let Some(warning) = run.retry_warning(place).await? {
-                output::print_warning(&warning.to_string(), None);
-            }
             let of_task = |order: CallOrder| CallQuery {
                 node: Some(node.clone()),
                 iteration: Some(*iteration),

@@ -41,19 +41,20 @@ pub(super) async fn python_reports(
         return Ok(Vec::new());
     }
     let finder = compose::finder(settings, host)?;
-    let mut taken = python::taken_ids(&Registry::new(haft_tools::tools(
+    let taken = python::taken_ids(&Registry::new(haft_tools::tools(
         settings.profile,
         &haft_tools::ToolOptions::default(),
     ))?);
     let mut reports = Vec::new();
-    for entry in &settings.python.entries {
+    let found = finder.find_all(&settings.python.entries, &taken).await;
+    for (entry, found) in settings.python.entries.iter().zip(found) {
         let missing = entry.readable.iter().filter(|path| !path.exists());
         let mut report = PythonReport {
             dir: entry.dir.clone(),
             not_readable: missing.cloned().collect(),
             ..PythonReport::default()
         };
-        match finder.find(entry, &taken).await {
+        match found {
             Err(why) => report.problem = Some(why),
             Ok(found) => {
                 match interpreter_version(&found.directory, &finder.residents).await {
@@ -67,7 +68,6 @@ pub(super) async fn python_reports(
                 report.tools = found.checked.tools.len();
                 (report.errors, report.warnings) =
                     (count(ToolFileSeverity::Error), count(ToolFileSeverity::Warning));
-                taken.extend(found.checked.tools.iter().map(|tool| tool.id.clone()));
                 report.interpreter = Some(found.directory.interpreter);
             }
         }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use haft_python::{RegistryDifference, ToolFileProblem, ToolFileSeverity};
 use serde::Serialize;
 
-use super::directory_scan::{ScannedDirectory, scan_directories};
+use super::directory_scan::{ScannedDirectory, try_directories};
 use super::sync::{RegistryFileState, registry_remedy, registry_state};
 use crate::arguments::cli_context::CliContext;
 use crate::error::{CommandResult, CommandStatus};
@@ -38,7 +38,7 @@ struct CheckedDirectoryReport<'a> {
 
 /// Runs the command.
 pub(super) async fn run(named: Option<&Path>, cx: &CliContext) -> CommandResult {
-    let scanned = scan_directories(named, cx).await?;
+    let scanned = try_directories(named, cx).await?;
     let answer = RegistryCheckReport::of(&scanned);
     cx.print_answer(&answer, || answer.text())?;
     Ok(answer.status())

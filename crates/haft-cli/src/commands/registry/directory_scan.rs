@@ -25,6 +25,24 @@ pub(super) async fn scan_directories(
     named: Option<&Path>,
     cx: &CliContext,
 ) -> Result<Vec<ScannedDirectory>, CommandError> {
+    scan_named_directories(named, cx).await.map(|(_, scanned)| scanned)
+}
+
+/// Looks at directories like [`scan_directories`], and tries the tools that METADATA calls deterministic.
+pub(super) async fn try_directories(
+    named: Option<&Path>,
+    cx: &CliContext,
+) -> Result<Vec<ScannedDirectory>, CommandError> {
+    let (settings, mut scanned) = scan_named_directories(named, cx).await?;
+    let found = scanned.iter_mut().filter_map(|one| one.contents.as_mut().ok());
+    compose::finder(&settings, &cx.host)?.try_deterministic_tools(found).await;
+    Ok(scanned)
+}
+
+async fn scan_named_directories(
+    named: Option<&Path>,
+    cx: &CliContext,
+) -> Result<(EffectiveSettings, Vec<ScannedDirectory>), CommandError> {
     let settings = cx.resolve_settings()?;
     let named = named.map(|dir| cx.host.working_directory().map(|place| place.join(dir)));
     let named = named.transpose()?;
@@ -56,27 +74,21 @@ pub(super) async fn scan_directories(
     if let Some(dir) = named.as_deref() {
         scanned.retain(|one| one.entry.is_at(dir));
     }
-    Ok(scanned)
+    Ok((settings, scanned))
 }
 
-/// Looks at directories in the order of registration: of two tools with one name, the first keeps it.
+/// Looks at directories in the order of registration, and compares them with one another.
 pub(crate) async fn scan_entries(
     settings: &EffectiveSettings,
     entries: Vec<PythonEntry>,
     host: &AppHost,
 ) -> Result<Vec<ScannedDirectory>, CommandError> {
     let finder = compose::finder(settings, host)?;
-    let mut taken = python::taken_ids(&Registry::new(haft_tools::tools(
+    let taken = python::taken_ids(&Registry::new(haft_tools::tools(
         settings.profile,
         &haft_tools::ToolOptions::default(),
     ))?);
-    let mut scanned = Vec::new();
-    for entry in entries {
-        let found = finder.find(&entry, &taken).await;
-        if let Ok(found) = &found {
-            taken.extend(found.checked.tools.iter().map(|tool| tool.id.clone()));
-        }
-        scanned.push(ScannedDirectory { entry, contents: found });
-    }
-    Ok(scanned)
+    let found = finder.find_all(&entries, &taken).await;
+    let scanned = |(entry, contents)| ScannedDirectory { entry, contents };
+    Ok(entries.into_iter().zip(found).map(scanned).collect())
 }

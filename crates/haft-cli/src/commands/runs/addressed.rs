@@ -11,13 +11,15 @@ use crate::error::CommandError;
 #[derive(Serialize)]
 pub(super) struct AddressedCall<'a> {
     call: String,
+    /// The key that the tool handed to services which deduplicate.
+    idempotency_key: Option<String>,
     #[serde(flatten)]
     row: &'a CallRow,
 }
 
 impl<'a> From<&'a CallRow> for AddressedCall<'a> {
     fn from(row: &'a CallRow) -> Self {
-        Self { call: row.id().to_string(), row }
+        Self { call: row.id().to_string(), idempotency_key: row.idempotency_key(), row }
     }
 }
 

@@ -81,6 +81,7 @@ pub(super) async fn show(
     }
     lines.push(("epoch", call.fencing_token.to_string()));
     lines.push(("key", call.call_key.clone()));
+    lines.extend(call.idempotency_key().map(|key| ("idempotency key", key)));
     if call.first_key != call.call_key {
         lines.push(("first key", call.first_key.clone()));
     }
@@ -122,7 +123,7 @@ pub(super) async fn show(
 }
 
 fn line(label: &str, text: &str) -> String {
-    format!("{label:<10}{text}\n")
+    format!("{label:<9} {text}\n")
 }
 
 /// Returns a part under its name, indented so that its text cannot look like another part.

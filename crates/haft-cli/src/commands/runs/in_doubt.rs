@@ -56,6 +56,7 @@ pub(super) fn doubts_text(
     for call in doubts.iter().take(DOUBTS_SHOWN_MAX) {
         let (id, tool) = (call.id(), output::escape_controls(&call.tool));
         lines.push(format!("  {id}  {tool}  {}", text::input_summary(&call.input)));
+        lines.extend(call.idempotency_key().map(|key| format!("    idempotency key {key}")));
     }
     if let Some(more) = doubts.len().checked_sub(DOUBTS_SHOWN_MAX).filter(|more| *more > 0) {
         lines.push(format!("  and {more} more"));

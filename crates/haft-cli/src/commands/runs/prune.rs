@@ -26,7 +26,8 @@ use haft_app::{compose, sidecars};
 ///
 /// The runs that were quiet for longest go first. A run that a process holds stays, and so does a run with a call in doubt,
 /// which you have to settle first. Sessions of agents are runs, too: the messages of a session and the sessions of its
-/// subagents go with it. A removed run cannot be recalled, undone or resumed. Without flags, keep_days and keep_bytes of the
+/// subagents go with it. A removed run cannot be recalled, undone or resumed. If a good part of the journal's file is unused
+/// afterwards, haft rewrites it, so that the disk has the space again. Without flags, keep_days and keep_bytes of the
 /// manifest's [durability] hold.
 #[derive(Args)]
 #[command(after_long_help = "\
@@ -62,6 +63,8 @@ struct RunsPruneReport {
     outputs: usize,
     /// Bytes of what was recorded around their effects, as far as no other call needs them.
     snapshot_bytes: u64,
+    /// Bytes by which the file of the journal became smaller.
+    journal_bytes: u64,
     dry_run: bool,
 }
 
@@ -121,7 +124,11 @@ pub(super) async fn run(
     let calls = removed.calls.unwrap_or_default();
     let calls = counted(usize::try_from(calls).unwrap_or(usize::MAX), "call");
     let verb = if removed.dry_run { "would remove" } else { "removed" };
-    output::print_note(format_args!("{verb} {runs} with {calls} and {outputs}"));
+    let smaller = match removed.journal_bytes {
+        0 => String::new(),
+        bytes => format!("; the journal is {bytes} bytes smaller"),
+    };
+    output::print_note(format_args!("{verb} {runs} with {calls} and {outputs}{smaller}"));
     Ok(CommandStatus::Done)
 }
 
@@ -151,7 +158,17 @@ async fn prune(
     if snapshots.busy > 0 {
         output::print_note("snapshots that a process is using were left for another time");
     }
+    let size = || durability.journal.file().and_then(|file| Some(file.metadata().ok()?.len()));
+    let before = size();
+    if let Err(err) = journal.compact().await {
+        let message = format!(
+            "the disk space of the removed runs could not be given back, and is used for later runs: {err}"
+        );
+        output::print_warning(&message, None);
+    }
+    let journal_bytes = before.zip(size()).map_or(0, |(before, now)| before.saturating_sub(now));
     Ok(RunsPruneReport {
+        journal_bytes,
         runs: pruned.runs,
         due: Vec::new(),
         kept_in_doubt: pruned.kept_in_doubt,

@@ -33,7 +33,7 @@ pub(super) async fn find_run_session(
 }
 
 /// Returns whether a run is the session of an agent, as far as its name tells.
-pub(super) fn is_session_run(run: &RunId) -> bool {
+pub(crate) fn is_session_run(run: &RunId) -> bool {
     SessionId::parse(run.as_str()).is_ok()
 }
 

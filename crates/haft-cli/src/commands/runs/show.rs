@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use clap::Args;
-use haft_contract::{AttemptAddress, RunId};
+use haft_contract::{AttemptAddress, CallAddress, RunId};
 use haft_journal::limits::QUERY_CALLS_MAX;
 use haft_journal::{
     CallOrder, CallQuery, CallRow, Journal, LateOutcome, RunQuery, RunRow, SessionRow, SnapshotNote,
@@ -16,9 +16,10 @@ use super::undo_references::{self, UndoReference};
 use super::{call, find_named_run, in_doubt, no_journal_error, text};
 use crate::arguments::call_address;
 use crate::arguments::cli_context::CliContext;
+use crate::arguments::hint;
 use crate::arguments::latest::unknown_run_error;
 use crate::arguments::setting_args::SettingArgs;
-use crate::error::{CommandError, CommandResult, CommandStatus};
+use crate::error::{CommandError, CommandErrorKind, CommandResult, CommandStatus};
 use crate::views::output;
 use crate::views::table::table;
 use haft_app::calendar::rfc3339;
@@ -39,7 +40,8 @@ Examples:
   haft runs show nightly
   haft runs show last
   haft runs show nightly/main/0/1/3
-  haft runs show nightly main/0/1/3 --json")]
+  haft runs show nightly main/0/1/3 --json
+  haft runs show nightly --limit 500 --before nightly/main/0/1/9501")]
 pub(super) struct RunsShowArgs {
     /// The run, as haft runs list shows it, or last for the one that was used last in this workspace, or a call:
     /// run/node/iteration/attempt/seq
@@ -50,6 +52,11 @@ pub(super) struct RunsShowArgs {
     /// Most calls to show: the latest ones
     #[arg(long, default_value_t = QUERY_CALLS_MAX, value_parser = clap::value_parser!(u32).range(1..=i64::from(QUERY_CALLS_MAX)))]
     limit: u32,
+    /// Only calls that were recorded or settled before this one: run/node/iteration/attempt/seq
+    ///
+    /// If a run has more calls than --limit, the last line names the command that shows the calls before.
+    #[arg(long, value_name = "CALL", conflicts_with = "call")]
+    before: Option<String>,
 }
 
 /// The shown facts about a run.
@@ -59,6 +66,8 @@ struct RunDetails {
     doubts: Vec<CallRow>,
     retries: Vec<RetryPreview>,
     calls: Vec<CallRow>,
+    /// The earliest of the calls, if the run has calls before it.
+    earlier: Option<CallAddress>,
     late_outcomes: Vec<LateOutcome>,
     snapshots: Vec<SnapshotNote>,
     undone: Vec<UndoReference>,
@@ -78,6 +87,9 @@ struct RunDetailsReport<'a> {
     /// The warnings that the next attempt of each task would get.
     retries: &'a [RetryPreview],
     calls: Vec<AddressedCall<'a>>,
+    /// The call to give to --before, if the run has calls before these.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    earlier: Option<String>,
     late_outcomes: Vec<AddressedLateOutcome<'a>>,
     snapshots: Vec<AddressedSnapshot<'a>>,
     undone: &'a [UndoReference],
@@ -113,16 +125,7 @@ pub(super) async fn run(
     let query = RunQuery { run: Some(id.clone()), ..RunQuery::default() };
     let run = journal.runs(query).await?.into_iter().next();
     let run = run.ok_or_else(|| unknown_run_error(&args.run))?;
-    let of_run = CallQuery { limit: args.limit, ..CallQuery::of_run(run.id.clone()) };
-    let calls = if run.calls <= u64::from(args.limit) {
-        journal.calls(of_run).await?
-    } else {
-        // The calls that were recorded or settled last, in the order of their addresses.
-        let latest = CallQuery { order: CallOrder::Latest, ..of_run };
-        let mut calls = journal.calls(latest).await?;
-        calls.sort_by(|one, other| place_of(one).cmp(&place_of(other)));
-        calls
-    };
+    let (calls, earlier) = page_of_calls(args, &run.id, journal).await?;
     let session = run_session::find_run_session(journal, &id).await?;
     // The latest attempt of each task. A session has only one attempt, so there is no retry.
     let mut latest: BTreeMap<(&str, u32), &AttemptAddress> = BTreeMap::new();
@@ -156,10 +159,20 @@ pub(super) async fn run(
         session,
         run,
         calls,
+        earlier,
     };
     if settings.json {
-        let RunDetails { run, session, doubts, retries, calls, late_outcomes, snapshots, undone } =
-            &found;
+        let RunDetails {
+            run,
+            session,
+            doubts,
+            retries,
+            calls,
+            late_outcomes,
+            snapshots,
+            undone,
+            ..
+        } = &found;
         let late = late_outcomes.iter().map(AddressedLateOutcome::try_from);
         output::write_json(&RunDetailsReport {
             run,
@@ -171,6 +184,7 @@ pub(super) async fn run(
             in_doubt: doubts.iter().map(|call| call.id().to_string()).collect(),
             retries,
             calls: calls.iter().map(AddressedCall::from).collect(),
+            earlier: found.earlier.as_ref().map(CallAddress::to_string),
             late_outcomes: late.collect::<Result<_, _>>()?,
             snapshots: snapshots.iter().map(AddressedSnapshot::from).collect(),
             undone,
@@ -186,6 +200,44 @@ pub(super) async fn run(
         ));
     }
     Ok(CommandStatus::Done)
+}
+
+/// Returns the latest calls of a run before the one that the user named, in the order of their addresses. Returns the
+/// earliest of them too if the run has calls before it.
+async fn page_of_calls(
+    args: &RunsShowArgs,
+    run: &RunId,
+    journal: &dyn Journal,
+) -> Result<(Vec<CallRow>, Option<CallAddress>), CommandError> {
+    let latest =
+        CallQuery { limit: args.limit, order: CallOrder::Latest, ..CallQuery::of_run(run.clone()) };
+    let before_change = match &args.before {
+        None => None,
+        Some(before) => {
+            let id = call_address::parse(before)?;
+            let call = match id.scope.run == *run {
+                true => journal.calls(CallQuery::of_call(id.clone())).await?.pop(),
+                false => None,
+            };
+            let unknown = || {
+                CommandError::usage(format!("run {run} has no call {id}"))
+                    .kind(CommandErrorKind::UnknownCall)
+                    .hint(format!("haft runs show {run}"))
+            };
+            Some(call.ok_or_else(unknown)?.change)
+        }
+    };
+    let mut calls = journal.calls(CallQuery { before_change, ..latest.clone() }).await?;
+    let earlier = match calls.last() {
+        None => None,
+        Some(last) => {
+            let before_change = Some(last.change);
+            let more = journal.calls(CallQuery { before_change, limit: 1, ..latest }).await?;
+            more.first().map(|_| last.id())
+        }
+    };
+    calls.sort_by(|one, other| place_of(one).cmp(&place_of(other)));
+    Ok((calls, earlier))
 }
 
 fn place_of(call: &CallRow) -> (&str, u32, u32, u32) {
@@ -242,6 +294,11 @@ fn run_text(found: &RunDetails, settings: &SettingArgs) -> String {
             ]
         });
         text.push_str(&format!("\n{}\n", table(&headings, rows)));
+    }
+    if let Some(earlier) = &found.earlier {
+        let command = format!("haft runs show {} --before {earlier}", run.id);
+        let command = hint::with_journal_options(&command, settings);
+        text.push_str(&format!("\nThe run has calls before these: {command}\n"));
     }
     if !found.late_outcomes.is_empty() {
         let headings = ["LATE OUTCOME OF", "TOOL", "STATUS", "FINISHED", "EPOCH"];

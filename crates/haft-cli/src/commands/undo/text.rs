@@ -7,6 +7,7 @@ use haft_snapshot::{PathChangeKind, RestoreReport, SkipReason, quote_path};
 use serde_json::{Value, json};
 
 use super::UnrecordedCall;
+use super::repositories::{changed_repositories, repositories_json};
 use crate::commands::diff::headline;
 use crate::error::{CommandResult, CommandStatus};
 use crate::views::output;
@@ -25,8 +26,10 @@ pub(super) struct UndoReport<'a> {
 impl UndoReport<'_> {
     /// Prints the report. The status says whether everything was undone.
     pub(super) fn print_report(&self, json: bool) -> CommandResult {
-        let is_all =
-            self.unrecorded.is_empty() && self.restored.iter().all(|root| root.skipped.is_empty());
+        let has_repositories = self.roots.iter().any(|root| !root.repositories.is_empty());
+        let is_all = self.unrecorded.is_empty()
+            && !has_repositories
+            && self.restored.iter().all(|root| root.skipped.is_empty());
         let status = if is_all { CommandStatus::Done } else { CommandStatus::Partly };
         if json {
             output::write_json(&self.as_json(is_all))?;
@@ -55,6 +58,9 @@ impl UndoReport<'_> {
             let stay: usize = stay.sum();
             let done: usize = self.restored.iter().map(|root| root.paths.len()).sum();
             let mut parts = Vec::new();
+            if has_repositories {
+                parts.push("git's own files were changed, which are not recorded".to_owned());
+            }
             if stay > 0 {
                 let verb = if stay == 1 { "is" } else { "are" };
                 parts.push(format!("{stay} of {} paths {verb} not as before", stay + done));
@@ -93,6 +99,9 @@ impl UndoReport<'_> {
                     SkipReason::Outgrown => format!("{path} keeps what came into it: {reason}"),
                     _ => format!("{path} stays: {reason}"),
                 });
+            }
+            for text in changed_repositories(root) {
+                output::print_note(format_args!("{text}: it stays as it is"));
             }
             for path in restored.weakened.iter().map(|path| quote_path(path)) {
                 output::print_note(format_args!("{path} does not run as its owner any more"));
@@ -159,6 +168,7 @@ pub(super) fn as_json(root: &RootChanges, restored: &RestoreReport) -> Value {
         "paths": restored.paths.iter().map(lossy).collect::<Vec<_>>(),
         "left_alone": left.collect::<Vec<_>>(),
         "weakened": restored.weakened.iter().map(lossy).collect::<Vec<_>>(),
+        "repositories": repositories_json(root),
     })
 }
 

@@ -3,6 +3,7 @@
 use std::io::{BufRead as _, BufReader};
 use std::process::Stdio;
 
+use expect_test::expect;
 use haft_scripted_model::{ReplyEnd, ScriptedReply};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
@@ -35,6 +36,43 @@ fn a_signal_stops_the_turn_and_what_was_said_is_kept() {
         let output = stage.haft(&["agent", "--resume", "last"]).output().unwrap();
         assert_eq!(String::from_utf8_lossy(&output.stdout), "Here is the rest.\n");
     }
+}
+
+#[test]
+fn the_prompt_is_recorded_before_a_program_learns_of_the_session() {
+    for _ in 0..10 {
+        let stage = Stage::new(World::new(), [ScriptedReply::new().waiting_for("go").text("Hi.")]);
+        let mut command = stage.haft(&["agent", "Remember this prompt", "--json"]);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut event = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut event).unwrap();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(event.contains(r#""type":"session""#), "{event}");
+        let shown = stage.world.run(&["sessions", "show", "last"]);
+        assert!(shown.contains("Remember this prompt"), "{shown}");
+    }
+}
+
+#[test]
+fn a_session_in_which_nothing_was_said_is_not_done() {
+    let stage = Stage::new(World::new(), [ScriptedReply::new().text("Hello.")]);
+    stage.shown(&["agent", "Hello"]);
+    let shown = stage.world.json(&["sessions", "show", "last", "--json"]);
+    let first = shown["messages"][0]["id"].as_str().unwrap();
+    stage.world.run(&["sessions", "rewind", "last", first]);
+    expect![[r#"
+        --- stderr
+        session ses_1 · build · openai/test
+        error: nothing was said in session ses_1, so it cannot go on: give it a prompt
+
+        hint: haft agent --resume ses_1 'What is to be done'
+        --- status 2
+    "#]]
+    .assert_eq(&stage.shown(&["agent", "--resume", "last"]));
+    let events = stage.shown(&["agent", "--resume", "last", "--json"]);
+    assert!(events.contains(r#""type":"turn_ended","end":"failed""#), "{events}");
+    assert!(events.ends_with("--- status 2\n"), "{events}");
 }
 
 #[test]

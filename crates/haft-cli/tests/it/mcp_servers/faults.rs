@@ -149,3 +149,35 @@ fn tools_that_are_locked_or_alike_take_nobodys_place() {
         --- status 0
     "#]]);
 }
+
+#[test]
+fn a_server_that_does_not_come_up_costs_nothing_and_is_reported_once() {
+    let world = World::with_files();
+    world.write(
+        "server/counts.py",
+        "import sys\nopen(sys.argv[1], 'a').write('begun\\n')\nsys.exit(3)\n",
+    );
+    let (script, log) = (world.path("server/counts.py"), world.path("work/log"));
+    let command = format!("[mcp.odd]\ncommand = [\"/usr/bin/python3\", {script:?}, {log:?}]\n");
+    world
+        .write("work/haft.toml", &format!("{command}requires.fs.write = [\"{{workspace}}/**\"]\n"));
+    world.write("work/log", "");
+    world.run(&["trust"]);
+    let begun = || world.read("work/log").lines().count();
+    // A call of another tool does not concern the server.
+    world.run(&["call", "read", r#"{"path":"notes.txt"}"#]);
+    assert_eq!(begun(), 0);
+    let list = || {
+        let output = world.haft(&["tools", "list"]).output().unwrap();
+        world.shown(&output)
+    };
+    assert!(list().contains("warning: mcp server odd is unavailable"), "it was not reported");
+    assert_eq!(begun(), 1);
+    let shown = list();
+    assert!(!shown.contains("mcp server odd"), "{shown}");
+    assert_eq!(begun(), 1);
+    // A call of one of its tools starts it again.
+    let envelope = call(&world, "odd_echo", &json!({"text": "hi"}));
+    assert_ne!(envelope["type"], "output", "{envelope}");
+    assert_eq!(begun(), 2);
+}

@@ -1,7 +1,7 @@
 //! Calls of Python tools, from the command line and over MCP.
 
 use expect_test::expect;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{ENTRY, PRICE, configured, tool, with_tools};
 use crate::mcp_wire::driver::{Place, Server, initialize};
@@ -78,13 +78,39 @@ fn the_key_is_the_same_in_every_attempt() {
     let world = configured(&[("order.py", keyed)], ENTRY);
     let attempt = |attempt: &str| {
         let args = ["call", "order", "--run", "r1", "--node", "n", "--attempt", attempt, "--json"];
-        world.json(&args)["data"].clone()
+        let output = world.haft(&args).output().unwrap();
+        serde_json::from_slice::<Value>(&output.stdout).unwrap()
     };
-    let (first, second) = (attempt("1"), attempt("2"));
+    let (first, held, second) = (attempt("1"), attempt("2"), attempt("2"));
+    assert_eq!(held["metadata"]["held_back"], true, "{held}");
+    let (first, second) = (&first["data"], &second["data"]);
     assert!(first["idempotency_key"].as_str().is_some_and(|key| !key.is_empty()), "{first}");
     assert_eq!(first["idempotency_key"], second["idempotency_key"]);
     assert_eq!((&first["attempt"], &second["attempt"]), (&json!(1), &json!(2)));
     assert_eq!((&first["run"], &first["tool"]), (&json!("r1"), &json!("order")));
+}
+
+#[test]
+fn a_returned_error_fails_the_node_of_a_plan() {
+    let smith = "METADATA = {\"name\": \"quote\", \"function\": \"run_quote\", \"description\": \"It answers.\", \
+                 \"domain\": \"data\", \"parameters\": {\"type\": \"object\", \"properties\": {}}}\n\n\ndef run_quote():\n    \
+                 return {\"status\": \"error\", \"message\": \"the market is closed\"}\n";
+    let world = with_tools(&[("quote.py", smith), ("later.py", &tool("later", "", "return 1"))]);
+    let plan = r#"{"nodes": [
+        {"id": 0, "tool": "quote", "inputs": {}, "depends_on": [], "on_fail": "halt"},
+        {"id": 1, "tool": "later", "inputs": {}, "depends_on": [0], "on_fail": "halt"}
+    ], "final_output_node": 1}"#;
+    world.write("work/plan.json", plan);
+    let output = world.haft(&["run", "plan.json", "--python", "tools", "--json"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let shown = String::from_utf8(output.stdout).unwrap();
+    let result: Value = serde_json::from_str(shown.lines().last().unwrap()).unwrap();
+    let nodes = result["trace"]["nodes"].as_array().unwrap();
+    let statuses: Vec<&Value> = nodes.iter().map(|node| &node["status"]).collect();
+    assert_eq!(statuses, ["failed", "skipped"], "{shown}");
+    assert!(shown.contains("the market is closed"), "{shown}");
+    let call = world.haft(&["call", "--python", "tools", "quote"]).output().unwrap();
+    assert_eq!(call.status.code(), Some(1));
 }
 
 #[test]

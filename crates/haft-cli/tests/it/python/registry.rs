@@ -57,6 +57,19 @@ fn check_says_what_is_wrong_and_how_to_mend_it() {
 }
 
 #[test]
+fn check_tries_tools_that_call_themselves_deterministic() {
+    let alike = tool("adds", "\"deterministic\": True,", "return sorted({'a', 'b', 'c'})");
+    let random = tool("draws", "\"deterministic\": True,", "import random\n    return random.random()");
+    let world = with_tools(&[("adds.py", &alike), ("draws.py", &random)]);
+    let output = world.haft(&["registry", "check", "tools", "--json"]).output().unwrap();
+    let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let problems = answer["directories"][0]["problems"].as_array().unwrap();
+    let found: Vec<(&Value, &Value)> =
+        problems.iter().map(|problem| (&problem["file"], &problem["code"])).collect();
+    assert_eq!(found, [(&"draws.py".into(), &"not_deterministic".into())], "{answer}");
+}
+
+#[test]
 fn two_directories_do_not_have_one_name_twice() {
     let world = configured(
         &[("finance_price.py", PRICE)],
@@ -64,9 +77,11 @@ fn two_directories_do_not_have_one_name_twice() {
     );
     world.write("work/more/price.py", PRICE);
     world.check(&["registry", "check"], &expect![[r#"
-        tools: 1 tool, 0 errors, 0 warnings
+        tools/finance_price.py:2: error: the name finance_price is also that of the tool in /world/work/more/price.py, so neither is used [name_taken]
+          mend: give one of them another name
+        tools: 0 tools, 1 error, 0 warnings
 
-        more/price.py:2: error: the name finance_price is that of another tool, finance_price [name_taken]
+        more/price.py:2: error: the name finance_price is also that of the tool in /world/work/tools/finance_price.py, so neither is used [name_taken]
           mend: give one of them another name
         more: 0 tools, 1 error, 0 warnings
 
@@ -75,9 +90,12 @@ fn two_directories_do_not_have_one_name_twice() {
         --- status 1
     "#]]);
     world.check(&["registry", "list"], &expect![[r#"
-        TOOL           FILE                    EFFECT  DANGEROUS  PARAMETERS
-        finance_price  tools/finance_price.py  read    no         symbol [days]
+        no tools
         --- stderr
+        warning: some files in tools are left out, because they have errors
+
+        hint: haft registry check tools
+
         warning: some files in more are left out, because they have errors
 
         hint: haft registry check more

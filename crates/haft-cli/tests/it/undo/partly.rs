@@ -235,3 +235,50 @@ fn a_root_that_is_reached_by_a_link_is_another_place() {
     assert!(shown.contains("reached by a link") && refused.status.code() == Some(1), "{shown}");
     assert_eq!(world.read("elsewhere/notes.txt"), "one\n2\nthree\n");
 }
+
+#[test]
+fn what_git_changed_for_itself_is_named_and_not_undone() {
+    let world = World::with_files();
+    let git = |args: &[&str]| {
+        let command = std::process::Command::new("git")
+            .args(["-c", "user.name=a", "-c", "user.email=a@example.org"])
+            .args(args)
+            .current_dir(world.path("work"))
+            .output()
+            .unwrap();
+        assert!(command.status.success(), "{command:?}");
+        String::from_utf8(command.stdout).unwrap()
+    };
+    git(&["init", "-q", "-b", "main"]);
+    git(&["add", "."]);
+    git(&["commit", "-q", "-m", "first"]);
+    let commit = r#"{"cmd":"echo four >> notes.txt && git -c user.name=a -c user.email=a@example.org commit -qam second"}"#;
+    world.run(&["call", "--run", "r1", "bash", commit]);
+    world.check(&["diff", "r1/main/0/1/1"], &expect![[r#"
+        unknown .git was changed and is not recorded (refs, the index, objects)
+        modified notes.txt
+        --- a/notes.txt
+        +++ b/notes.txt
+        @@ -1,3 +1,4 @@
+         one
+         two
+         three
+        +four
+        --- status 0
+    "#]]);
+    world.check(&["undo", "r1/main/0/1/1"], &expect![[r#"
+        undo modified notes.txt
+        --- stderr
+        warning: partly undone: git's own files were changed, which are not recorded
+        .git was changed and is not recorded (refs, the index, objects): it stays as it is
+        undone by call run_XXXXXXXXXXXXXXXXXXXXXXXXXX/main/0/1/1; to take that back: haft undo run_XXXXXXXXXXXXXXXXXXXXXXXXXX/main/0/1/1
+        --- status 5
+    "#]]);
+    assert_eq!(git(&["log", "--format=%s"]), "second\nfirst\n");
+    assert_eq!(world.read("work/notes.txt"), "one\ntwo\nthree\n");
+    // A command that only looks changes nothing.
+    world.run(&["call", "--run", "r2", "bash", r#"{"cmd":"git status && git log && git diff"}"#]);
+    let output = world.haft(&["diff", "r2"]).output().unwrap();
+    let shown = world.shown(&output);
+    assert!(!shown.contains("not recorded"), "{shown}");
+}
