@@ -21,6 +21,7 @@ pub struct AgentEvent {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[non_exhaustive]
+#[expect(clippy::large_enum_variant, reason = "an event is handed on at once")]
 pub enum AgentEventKind {
     /// A session was begun or opened.
     Session {
