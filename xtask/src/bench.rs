@@ -7,6 +7,7 @@ mod agents;
 mod bash;
 mod calls;
 mod extract;
+mod growth;
 mod http;
 mod journal;
 mod machine;
@@ -61,6 +62,7 @@ const MEASUREMENTS: &[Measurement] = &[
     Measurement { name: "tools", run: tools::measure },
     Measurement { name: "extract", run: extract::measure },
     Measurement { name: "http", run: http::measure },
+    Measurement { name: "growth", run: growth::measure },
     Measurement { name: "memory", run: memory::measure },
     Measurement { name: "size", run: size::measure },
 ];

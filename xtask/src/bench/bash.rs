@@ -28,7 +28,7 @@ pub(super) fn measure(bench: &Bench) -> anyhow::Result<ReportSection> {
         let mut haft = bench.peers.server(Peer::Haft, &dir).context("haft is built")?;
         haft.args(flags);
         let mut haft = open(haft, BenchTransport::Pipes)?;
-        let call = BenchCall { tool: "bash", arguments: json!({"cmd": "true"}) };
+        let call = BenchCall::new("bash", json!({"cmd": "true"}));
         entrants.push(Entrant::new("", name, CALLS, move || {
             let (elapsed, _) = haft.call(&call)?;
             Ok(elapsed)

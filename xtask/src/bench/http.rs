@@ -4,7 +4,7 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
 use anyhow::{Context as _, bail, ensure};
@@ -13,13 +13,16 @@ use serde_json::{Value, json};
 use super::Bench;
 use super::calls::{file, write_file};
 use super::peers::Peer;
-use super::report::{ReportSection, rate_table};
+use super::report::{BenchTarget, ReportSection, rate_table};
 use super::turns::{Entrant, interleave};
 use crate::files;
 
 const ROUNDS: usize = 20;
 /// Calls of one sample, whatever the number of connections that share them.
 const BATCH_CALLS: u32 = 640;
+/// Six tenths of the rate of the bare server, as the time that a call takes.
+const RATIO_MAX: f64 = 1.0 / 0.6;
+const MANY_CONNECTIONS: &str = "64 connections";
 
 const ABOUT: &str = "\
 The tool `read` on a file of 4,096 bytes, over HTTP in the newer era, which has no sessions: each request is complete. The
@@ -27,8 +30,25 @@ floor is a bare server on the same SDK, without the listener, the guard and the 
 call at a time, then sixty-four of them at once. Clients and servers share the machine.";
 
 /// A server that listens; it ends with this.
-struct BenchHttpServer {
+pub(super) struct BenchHttpServer {
     child: Child,
+    /// The host and port where it listens.
+    pub(super) authority: String,
+}
+
+impl BenchHttpServer {
+    pub(super) fn start(mut command: Command) -> anyhow::Result<Self> {
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
+        let stdout = child.stdout.take().context("its output is a pipe")?;
+        let mut server = Self { child, authority: String::new() };
+        let mut line = String::new();
+        BufReader::new(stdout).read_line(&mut line)?;
+        let authority =
+            line.trim().strip_prefix("http://").and_then(|url| url.strip_suffix("/mcp"));
+        let authority = authority.with_context(|| format!("{line:?} should be an address"))?;
+        authority.clone_into(&mut server.authority);
+        Ok(server)
+    }
 }
 
 pub(super) fn measure(bench: &Bench) -> anyhow::Result<ReportSection> {
@@ -37,21 +57,13 @@ pub(super) fn measure(bench: &Bench) -> anyhow::Result<ReportSection> {
     write_file(&path)?;
     let expected = files::read(&path)?;
     let mut entrants = Vec::new();
-    for (case, connections) in [("1 connection", 1), ("64 connections", 64)] {
+    for (case, connections) in [("1 connection", 1), (MANY_CONNECTIONS, 64)] {
         for peer in [Peer::Haft, Peer::Floor] {
-            let mut command = bench.peers.http_server(peer, &dir).context("both listen")?;
-            let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
-            let stdout = child.stdout.take().context("its output is a pipe")?;
-            let server = BenchHttpServer { child };
-            let mut line = String::new();
-            BufReader::new(stdout).read_line(&mut line)?;
-            let authority =
-                line.trim().strip_prefix("http://").and_then(|url| url.strip_suffix("/mcp"));
-            let authority = authority.with_context(|| format!("{line:?} should be an address"))?;
-
-            let (request, expected) = (request(authority, &path), expected.as_str());
+            let command = bench.peers.http_server(peer, &dir).context("both listen")?;
+            let server = BenchHttpServer::start(command)?;
+            let (request, expected) = (request(&server.authority, &path), expected.as_str());
             let mut clients = (0..connections)
-                .map(|_| BenchHttpClient::connect(authority))
+                .map(|_| BenchHttpClient::connect(&server.authority))
                 .collect::<anyhow::Result<Vec<_>>>()?;
             let share = BATCH_CALLS as usize / connections;
             entrants.push(Entrant::new(case, peer.name(), 1, move || {
@@ -82,10 +94,16 @@ pub(super) fn measure(bench: &Bench) -> anyhow::Result<ReportSection> {
         }
     }
     let cases = interleave(entrants, bench.rounds(ROUNDS))?;
-    Ok(ReportSection::new("Calls over HTTP", ABOUT, vec![rate_table(&cases, BATCH_CALLS)]))
+    let many = cases.iter().filter(|case| case.name == MANY_CONNECTIONS);
+    let target = |case| BenchTarget::ratio("HTTP", case, Peer::Floor.name(), RATIO_MAX);
+    Ok(ReportSection {
+        targets: many.map(target).collect(),
+        ..ReportSection::new("Calls over HTTP", ABOUT, vec![rate_table(&cases, BATCH_CALLS)])
+    })
 }
 
-fn request(authority: &str, path: &Path) -> Vec<u8> {
+/// Returns a request for a `read` in the newer era.
+pub(super) fn request(authority: &str, path: &Path) -> Vec<u8> {
     let meta = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientInfo": {"name": "bench", "version": "0"},
@@ -104,18 +122,18 @@ fn request(authority: &str, path: &Path) -> Vec<u8> {
 }
 
 /// One connection that is kept.
-struct BenchHttpClient {
+pub(super) struct BenchHttpClient {
     stream: BufReader<TcpStream>,
 }
 
 impl BenchHttpClient {
-    fn connect(authority: &str) -> anyhow::Result<Self> {
+    pub(super) fn connect(authority: &str) -> anyhow::Result<Self> {
         let stream = TcpStream::connect(authority)?;
         stream.set_nodelay(true)?;
         Ok(Self { stream: BufReader::new(stream) })
     }
 
-    fn call(&mut self, request: &[u8]) -> anyhow::Result<Vec<u8>> {
+    pub(super) fn call(&mut self, request: &[u8]) -> anyhow::Result<Vec<u8>> {
         self.stream.get_mut().write_all(request)?;
         let mut length = None;
         let mut line = String::new();

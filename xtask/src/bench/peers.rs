@@ -29,6 +29,8 @@ pub(super) const RG_ABSENT: &str = "not installed: Debian's package `ripgrep`";
 /// Where everything is.
 pub(super) struct Peers {
     haft: PathBuf,
+    /// The programs that haft starts beside itself.
+    companions: [PathBuf; 2],
     floor: PathBuf,
     /// Measures starts of commands.
     pub(super) spawn: PathBuf,
@@ -94,6 +96,10 @@ impl Peers {
         let rg_version = capture(Command::new("rg").arg("--version")).ok();
         Ok(Self {
             haft: build(root, "haft-cli", "--bin", "haft")?,
+            companions: [
+                build(root, "haft-cli", "--bin", "haft-agent")?,
+                build(root, "haft-cli", "--bin", "haft-reader")?,
+            ],
             floor: build(root, "haft-mcp", "--example", "floor")?,
             spawn: build(root, "haft-sandbox", "--example", "spawn")?,
             journal: build(root, "haft", "--example", "journal")?,
@@ -140,7 +146,7 @@ impl Peers {
         let mut haft = Command::new(&self.haft);
         haft.env_clear().envs(std::env::vars_os().filter(|(name, _)| name == "PATH"));
         haft.env("HOME", &self.state_dir).env("HAFT_STATE_DIR", &self.state_dir);
-        haft.arg("--root").arg(dir).arg("--config").arg(&self.manifest).current_dir(dir);
+        haft.env("HAFT_CONFIG", &self.manifest).arg("--root").arg(dir).current_dir(dir);
         haft
     }
 
@@ -180,6 +186,11 @@ impl Peers {
             rg.unwrap_or_else(|| format!("rg {RG_ABSENT}")),
         ]
         .into()
+    }
+
+    /// Returns the programs that are installed together.
+    pub(super) fn programs(&self) -> impl Iterator<Item = &Path> {
+        std::iter::once(&self.haft).chain(&self.companions).map(PathBuf::as_path)
     }
 
     /// Returns the size of a program of ours.

@@ -15,11 +15,11 @@ const ROUNDS: usize = 200;
 const HEAP_MIB: usize = 1_024;
 const AT_ONCE: usize = 16;
 /// The longest time that confinement may add to a bare start.
-const ADDED_MICROSECONDS_MAX: u64 = 1_500;
+const ADDED_MICROSECONDS_MAX: u64 = 1_200;
 /// The most that rules about paths may make a confined start take, relative to one without them.
 const DENIED_RATIO: f64 = 1.1;
 /// The least time that a start by bubblewrap must take relative to ours.
-const BWRAP_RATIO: f64 = 1.5;
+const BWRAP_RATIO: f64 = 2.5;
 
 const ABOUT: &str = "\
 The start of `true`, and the wait for its end. *bare* is the standard library's spawn. *supervised* is haft's launcher without confinement. *confined* has all

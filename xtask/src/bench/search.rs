@@ -144,7 +144,7 @@ impl SearchQuery<'_> {
     }
 
     fn call(&self) -> BenchCall {
-        BenchCall { tool: self.tool.name(), arguments: json!({"pattern": self.pattern}) }
+        BenchCall::new(self.tool.name(), json!({"pattern": self.pattern}))
     }
 
     fn server(&self, bench: &Bench) -> anyhow::Result<BenchServer> {
@@ -181,7 +181,7 @@ impl SearchQuery<'_> {
         let mut entrants = vec![
             Entrant::new(&warm, Peer::Haft.name(), 1, move || Ok(server.call(&call)?.0)),
             Entrant::new(&cold, "haft call", 1, || {
-                let BenchCall { tool, arguments } = self.call();
+                let BenchCall { tool, arguments, .. } = self.call();
                 let mut haft = bench.peers.haft(&self.place.dir);
                 haft.args(["call", tool]).arg(arguments.to_string());
                 time_process(haft)

@@ -48,10 +48,27 @@ pub(super) struct BenchServer {
     answers: Vec<u8>,
 }
 
+/// The memory of a process that is in use.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ProcessMemory {
+    /// Anonymous memory and changed pages of files.
+    pub(super) private_bytes: u64,
+    /// The same with all pages of files.
+    pub(super) all_bytes: u64,
+}
+
 /// A call about to be made.
 pub(super) struct BenchCall {
     pub(super) tool: &'static str,
     pub(super) arguments: Value,
+    /// The run that the call belongs to, if it is not that of the connection.
+    pub(super) run: Option<String>,
+}
+
+impl BenchCall {
+    pub(super) fn new(tool: &'static str, arguments: Value) -> Self {
+        Self { tool, arguments, run: None }
+    }
 }
 
 impl BenchServer {
@@ -177,18 +194,26 @@ impl BenchServer {
         self.answers.len().saturating_sub(1)
     }
 
-    /// Returns how much memory of the server is resident, in bytes.
-    pub(super) fn resident_bytes(&self) -> anyhow::Result<u64> {
-        let path = format!("/proc/{}/status", self.child.id());
-        let status = files::read(Path::new(&path))?;
-        let kilobytes = first_of(&status, "VmRSS").and_then(|value| value.strip_suffix(" kB"));
-        let kilobytes: u64 =
-            kilobytes.context("no VmRSS")?.parse().context("VmRSS is no number")?;
-        Ok(kilobytes * 1024)
+    /// Returns how much memory the server uses.
+    pub(super) fn memory(&self) -> anyhow::Result<ProcessMemory> {
+        let path = format!("/proc/{}/smaps_rollup", self.child.id());
+        let memory = files::read(Path::new(&path))?;
+        let bytes = |name: &str| {
+            let kilobytes = first_of(&memory, name).and_then(|value| value.strip_suffix(" kB"));
+            let kilobytes = kilobytes.with_context(|| format!("{path} has no {name}"))?;
+            let kilobytes: u64 = kilobytes.trim().parse().context("the size is no number")?;
+            anyhow::Ok(kilobytes * 1024)
+        };
+        // A changed page of a private mapping is anonymous. The kernel also counts pages as dirty whose file was just written.
+        Ok(ProcessMemory { private_bytes: bytes("Anonymous")?, all_bytes: bytes("Rss")? })
     }
 
     fn call_request(&mut self, call: &BenchCall) -> Vec<u8> {
-        self.request("tools/call", &json!({"name": call.tool, "arguments": call.arguments}))
+        let mut params = json!({"name": call.tool, "arguments": call.arguments});
+        if let Some(run) = &call.run {
+            params["_meta"] = json!({"haft/run": run});
+        }
+        self.request("tools/call", &params)
     }
 
     fn request(&mut self, method: &str, params: &Value) -> Vec<u8> {
@@ -268,14 +293,15 @@ mod tests {
             let mut command = Command::new("sh");
             command.args(["-c", ECHO]);
             let mut server = BenchServer::start(command, wire).expect("a shell starts");
-            let call = |number| BenchCall { tool: "read", arguments: json!({"number": number}) };
+            let call = |number| BenchCall::new("read", json!({"number": number}));
             let (_, result) = server.call(&call(7)).expect("it answers");
             assert_eq!(result["params"], json!({"name": "read", "arguments": {"number": 7}}));
             let calls: Vec<BenchCall> = (0..40).map(call).collect();
             let (_, results) = server.call_all(&calls, 16).expect("it answers");
             let ids: Vec<u64> = results.iter().filter_map(|result| result["id"].as_u64()).collect();
             assert_eq!(ids, (2..42).collect::<Vec<_>>(), "{wire:?}");
-            assert!(server.resident_bytes().expect("it runs") > 0);
+            let memory = server.memory().expect("it runs");
+            assert!(memory.private_bytes > 0 && memory.private_bytes <= memory.all_bytes);
         }
     }
 
@@ -283,7 +309,7 @@ mod tests {
     fn a_server_that_ends_early_is_an_error() {
         let mut server =
             BenchServer::start(Command::new("true"), BenchTransport::Pipes).expect("it starts");
-        let call = BenchCall { tool: "read", arguments: json!({}) };
+        let call = BenchCall::new("read", json!({}));
         assert!(server.call(&call).is_err());
     }
 }

@@ -1,18 +1,23 @@
-//! How large the answer to `tools/list` is, which every client takes into its model's context, and the programs.
+//! How large the answer to `tools/list` is, which every client takes into its model's context, and how large the programs are.
 
+use anyhow::{Context as _, ensure};
 use serde_json::Value;
 
 use super::Bench;
 use super::peers::{NODE_ABSENT, PEERS, Peer};
 use super::report::{BenchTarget, ReportSection, ReportTable};
 use super::server::{BenchProtocolEra, BenchServer, BenchTransport};
+use crate::elf;
 use crate::markers::grouped;
 
-const LIST_BYTES_MAX: u64 = 8_192;
+const LIST_BYTES_MAX: u64 = 7_500;
+/// Bytes of the program `haft`, and of all three.
+const HAFT_BYTES_MAX: u64 = 20_000_000;
+const PROGRAMS_BYTES_MAX: u64 = 40_000_000;
 
 const ABOUT: &str = "\
 The answer to `tools/list` is counted whole, as the line that the server writes, in both eras. The programs are those
-built here, stripped.";
+built here, each checked to have no table of symbols.";
 
 pub(super) fn measure(bench: &Bench) -> anyhow::Result<ReportSection> {
     let mut table = ReportTable::new(&["bytes", "tools", "older era", "newer era", "program"]);
@@ -36,7 +41,21 @@ pub(super) fn measure(bench: &Bench) -> anyhow::Result<ReportSection> {
         let newer = newer.map_or_else(String::new, grouped);
         table.row([name, tools.to_string(), grouped(older), newer, program]);
     }
-    Ok(ReportSection { targets, ..ReportSection::new("Sizes", ABOUT, vec![table]) })
+    let mut sizes = ReportTable::new(&["program", "bytes"]);
+    let mut all_bytes = 0;
+    for program in bench.peers.programs() {
+        let contents = std::fs::read(program)?;
+        let name = program.file_name().context("a program has a name")?.to_string_lossy();
+        ensure!(!elf::has_symbols(&contents)?, "{name} is not stripped");
+        let bytes = u64::try_from(contents.len())?;
+        if name == "haft" {
+            targets.push(BenchTarget::number("haft, stripped", "bytes", bytes, HAFT_BYTES_MAX));
+        }
+        all_bytes += bytes;
+        sizes.row([name.into_owned(), grouped(bytes)]);
+    }
+    targets.push(BenchTarget::number("all programs", "bytes", all_bytes, PROGRAMS_BYTES_MAX));
+    Ok(ReportSection { targets, ..ReportSection::new("Sizes", ABOUT, vec![table, sizes]) })
 }
 
 /// Returns how many tools there are, and how many bytes the answer has that says so.

@@ -1,13 +1,15 @@
 //! The records of a plan of that size, written to the journal by a plain loop: an intent and an outcome for each node, so
-//! many at the same time.
+//! many at the same time. And as many bare commits to the same kind of database.
 
 use std::num::NonZeroUsize;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use haft_contract::{AttemptAddress, CallAddress, CallKey, Envelope, EnvelopeMetadata, RunId};
 use haft_journal::{CallStatus, Journal, LeaseOwner, LeaseRequest, NewRun, Outcome, PlannedCall};
+use rusqlite::Connection;
 use serde_json::json;
 use tokio::task::JoinSet;
 
@@ -82,4 +84,27 @@ fn planned(run: &RunId, tool: &str, node: usize) -> PlannedCall {
 fn outcome() -> Outcome {
     let envelope = Envelope::Output { data: json!("ok"), metadata: EnvelopeMetadata::default() };
     Outcome { status: CallStatus::Succeeded, envelope, finished_at_ms: 2 }
+}
+
+/// Makes two bare commits for each node, one after the other: a row, and then its outcome.
+pub(crate) fn committed(directory: &Path, work: &Work) -> Result<Duration, Failure> {
+    let path = directory.join("bare.sqlite");
+    let db = Connection::open(&path)?;
+    db.execute_batch(
+        "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; DROP TABLE IF EXISTS rows; \
+         CREATE TABLE rows (id INTEGER PRIMARY KEY, intent TEXT NOT NULL, outcome TEXT) STRICT",
+    )?;
+    let mut insert = db.prepare("INSERT INTO rows (id, intent) VALUES (?1, ?2)")?;
+    let mut update = db.prepare("UPDATE rows SET outcome = ?2 WHERE id = ?1")?;
+    // As many bytes as the texts of such a call have.
+    let run = RunId::parse("bare")?;
+    let planned = planned(&run, work.tool, work.size);
+    let intent = [&*planned.input, &*planned.call_key.to_string(), work.tool].concat().repeat(2);
+    let outcome = serde_json::to_string(&outcome().envelope)?;
+    let started = Instant::now();
+    for id in 0..i64::try_from(work.size)? {
+        insert.execute((id, &intent))?;
+        update.execute((id, &outcome))?;
+    }
+    Ok(started.elapsed())
 }

@@ -99,6 +99,9 @@ async fn one_plan(bench: &Bench<'_>, work: &Work) -> Result<(), Failure> {
     let at_once = if work.shape == "chain" { NonZeroUsize::MIN } else { bench.parallel };
     print("haft", driven(bench, bench.disk, work, RunStartMode::New).await?)?;
     print("the journal alone", bare::recorded(bench.disk, work, at_once).await?)?;
+    if work.shape == "chain" && work.effect() == Effect::Once {
+        print("two bare commits a node", bare::committed(bench.directory, work)?)?;
+    }
     print("haft, journal in memory", driven(bench, bench.memory, work, RunStartMode::New).await?)?;
     print("haft, recalled", driven(bench, bench.disk, work, RunStartMode::Resume).await?)
 }
