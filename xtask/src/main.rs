@@ -6,6 +6,7 @@
 mod bench;
 mod ci;
 mod crash;
+mod elf;
 mod files;
 mod fuzz;
 mod generated;
@@ -16,6 +17,7 @@ mod process;
 mod repository;
 mod rust_text;
 mod setup;
+mod soak;
 mod syntax;
 mod test;
 mod tidy;
@@ -75,6 +77,12 @@ const COMMANDS: &[XtaskCommand] = &[
         "[--seconds N] [TARGET…]",
         "Run the fuzz targets, each for a bounded time (default 20 s)",
         fuzz::run,
+    ),
+    command(
+        "soak",
+        "",
+        "Run kills, fuzz targets and shell lines at length: about two hours",
+        soak::run,
     ),
     command(
         "generated",

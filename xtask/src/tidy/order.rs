@@ -617,6 +617,7 @@ pub(super) const MODULE_ORDER: &[ModuleOrder] = &[
     ModuleOrder {
         crate_name: "xtask",
         modules: &[
+            "elf",
             "files",
             "markers",
             "process",
@@ -630,6 +631,7 @@ pub(super) const MODULE_ORDER: &[ModuleOrder] = &[
             "test",
             "bench",
             "fuzz",
+            "soak",
             "measure",
             "tidy",
             "generated",
