@@ -89,13 +89,34 @@ impl MemoryTable {
         Self { indexes: table.indexes.iter().map(|_| BTreeSet::new()).collect(), ..Self::default() }
     }
 
-    fn put(&mut self, table: &Table, row: Vec<Value>) {
-        let key = values(&row, table.key);
-        self.take(table, &key);
+    /// Adds a row whose key is free.
+    fn put(&mut self, table: &Table, key: Key, row: Vec<Value>) {
         for (columns, index) in table.indexes.iter().zip(&mut self.indexes) {
             index.insert((values(&row, columns), key.clone()));
         }
         self.rows.insert(key, row);
+    }
+
+    /// Changes a row in place. Only the indexes that have a changed column are written.
+    fn change(&mut self, table: &Table, update: &RowUpdate<'_>) -> bool {
+        let Some(row) = self.rows.get_mut(update.key) else { return false };
+        if update.expected.iter().any(|(column, value)| row[column.at] != *value) {
+            return false;
+        }
+        let is_changed = |column: &Column| update.changes.iter().any(|(of, _)| of == column);
+        let mut moved = Vec::new();
+        for (at, columns) in table.indexes.iter().enumerate() {
+            if columns.iter().any(is_changed) {
+                moved.push((at, *columns, values(row, columns)));
+            }
+        }
+        update.changes.iter().for_each(|(column, value)| row[column.at] = value.clone());
+        for (at, columns, before) in moved {
+            let Some(index) = self.indexes.get_mut(at) else { continue };
+            index.remove(&(before, update.key.to_vec()));
+            index.insert((values(row, columns), update.key.to_vec()));
+        }
+        true
     }
 
     fn take(&mut self, table: &Table, key: &Key) {
@@ -174,23 +195,17 @@ impl Transaction for MemoryRows {
             row[number.at] = Value::Integer(rows.last_number + 1);
         }
         cells.iter().for_each(|(column, value)| row[column.at] = value.clone());
-        if rows.rows.contains_key(&values(&row, table.key)) {
+        let key = values(&row, table.key);
+        if rows.rows.contains_key(&key) {
             return Ok(Inserted::Taken);
         }
         rows.last_number += 1;
-        rows.put(table, row);
+        rows.put(table, key, row);
         Ok(Inserted::At(None))
     }
 
     fn update(&mut self, update: &RowUpdate<'_>) -> Result<bool, StoreFailure> {
-        let rows = self.table(update.table);
-        let Some(mut row) = rows.rows.get(update.key).cloned() else { return Ok(false) };
-        if update.expected.iter().any(|(column, value)| row[column.at] != *value) {
-            return Ok(false);
-        }
-        update.changes.iter().for_each(|(column, value)| row[column.at] = value.clone());
-        rows.put(update.table, row);
-        Ok(true)
+        Ok(self.table(update.table).change(update.table, update))
     }
 
     fn delete(
