@@ -24,9 +24,9 @@
 
 use std::fs::File;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::mpsc;
@@ -39,7 +39,9 @@ use crate::worker::Worker;
 /// The thread that brings commits to the disk, and the log that it syncs.
 pub(super) struct Disk {
     log: Arc<Log>,
-    worker: Worker<Commit>,
+    path: PathBuf,
+    /// Begins with the first commits that share a sync.
+    worker: OnceLock<Worker<Commit>>,
 }
 
 /// A commit that is to get to the disk.
@@ -84,11 +86,11 @@ impl Disk {
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         let mut name = path.canonicalize()?.into_os_string();
         name.push("-wal");
-        Self::over(File::open(name)?, path)
+        Ok(Self::over(File::open(name)?, path))
     }
 
     /// Takes the file that is to be synced.
-    pub(super) fn over(file: File, path: &Path) -> io::Result<Self> {
+    pub(super) fn over(file: File, path: &Path) -> Self {
         let log = Arc::new(Log {
             file,
             failure: Mutex::new(None),
@@ -96,7 +98,15 @@ impl Disk {
             ended: AtomicU64::new(0),
             synced: AtomicU64::new(0),
         });
-        let (synced, path) = (Arc::clone(&log), path.to_owned());
+        Self { log, path: path.to_owned(), worker: OnceLock::new() }
+    }
+
+    /// Returns the thread; `None` if the system starts none.
+    fn worker(&self) -> Option<&Worker<Commit>> {
+        if let Some(worker) = self.worker.get() {
+            return Some(worker);
+        }
+        let (synced, path) = (Arc::clone(&self.log), self.path.clone());
         let run = move |mut commits: mpsc::Receiver<Commit>| {
             let mut waiting = Vec::new();
             while commits.blocking_recv_many(&mut waiting, UNSYNCED_COMMITS_MAX) > 0 {
@@ -114,8 +124,8 @@ impl Disk {
                 }
             }
         };
-        let worker = Worker::spawn("journal-disk", UNSYNCED_COMMITS_MAX, run)?;
-        Ok(Self { log, worker })
+        let worker = Worker::spawn("journal-disk", UNSYNCED_COMMITS_MAX, run).ok()?;
+        Some(self.worker.get_or_init(|| worker))
     }
 
     pub(super) fn log(&self) -> &Arc<Log> {
@@ -129,7 +139,12 @@ impl Disk {
 
     /// Answers the jobs of a commit once it is on disk, which need not be at once.
     pub(super) fn answer_soon(&self, jobs: WriteBatch) {
-        if let Err(commit) = self.worker.offer(self.commit(jobs, Haste::Soon)) {
+        let commit = self.commit(jobs, Haste::Soon);
+        let offered = match self.worker() {
+            Some(worker) => worker.offer(commit),
+            None => Err(commit),
+        };
+        if let Err(commit) = offered {
             self.send(commit);
         }
     }
@@ -139,11 +154,17 @@ impl Disk {
     }
 
     fn send(&self, commit: Commit) {
+        let Some(worker) = self.worker() else {
+            let synced = self.log.sync(commit.ended);
+            return answer(commit.jobs, || {
+                synced.clone().map_err(|failure| failure.to_error(&self.path))
+            });
+        };
         // It may be pausing, and this is more than it pauses for.
-        self.worker.wake();
+        worker.wake();
         // The thread takes commits until the queue is closed, so the send succeeds.
-        self.worker.send_blocking(commit);
-        self.worker.wake();
+        worker.send_blocking(commit);
+        worker.wake();
     }
 }
 
@@ -155,6 +176,11 @@ impl SyncFailure {
 }
 
 impl Log {
+    /// Returns the length of the log.
+    pub(super) fn bytes(&self) -> Option<u64> {
+        Some(self.file.metadata().ok()?.len())
+    }
+
     /// Counts a commit that will have to get to the disk. Only one thread commits.
     pub(super) fn begin_commit(&self) {
         self.begun.fetch_add(1, Ordering::SeqCst);

@@ -16,7 +16,7 @@ mod tests;
 use std::fmt;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use haft_contract::BoxFuture;
 use rusqlite::Connection;
@@ -30,7 +30,7 @@ use crate::store::{
 };
 use crate::worker::Worker;
 use disk::Log;
-use writer::SqliteWriter;
+use writer::{FileId, SqliteWriter, file_at};
 
 /// A journal in an SQLite file.
 ///
@@ -41,7 +41,12 @@ pub type SqliteJournal = JournalMachine<SqliteStore>;
 pub struct SqliteStore {
     path: PathBuf,
     // Dropped in this order: SQLite tidies up when the last connection closes, which is to be one that can write.
-    reader: Worker<Box<dyn ReadOperation>>,
+    /// Begins with the first query: a process that only serves a list of tools asks nothing.
+    reader: OnceLock<Worker<Box<dyn ReadOperation>>>,
+    /// Which file the path led to at first.
+    file: Option<FileId>,
+    /// The log, for readers that must not answer from what is not on disk; `None` if the file is only looked at.
+    log: Option<Arc<Log>>,
     /// `None` if the file is only looked at.
     writer: Option<Worker<Box<dyn WriteOperation>>>,
 }
@@ -62,18 +67,30 @@ impl JournalMachine<SqliteStore> {
     pub fn open_to_read(path: impl AsRef<Path>) -> Result<Self, JournalError> {
         let path = path.as_ref().to_owned();
         let reader = spawn_reader(open::looking(&path)?, &path, None)?;
-        Ok(Self::over(SqliteStore { path, reader, writer: None }))
+        let file = file_at(&path);
+        Ok(Self::over(SqliteStore { path, reader: reader.into(), file, log: None, writer: None }))
     }
 }
 
 impl SqliteStore {
     /// Starts the threads of a store. Tests bring a writer whose log cannot be synced.
     fn start(writer: SqliteWriter, path: PathBuf) -> Result<Self, JournalError> {
-        let reader = spawn_reader(open::reading(&path)?, &path, Some(writer.log()))?;
+        let (log, file) = (Some(writer.log()), writer.file());
         let run = |operations| writer.run(operations);
         let writer = Worker::spawn("journal-writer", QUEUE_ENTRIES_MAX, run);
         let writer = Some(writer.map_err(|err| no_thread(&path, &err))?);
-        Ok(Self { path, reader, writer })
+        Ok(Self { path, reader: OnceLock::new(), file, log, writer })
+    }
+}
+
+impl SqliteStore {
+    fn start_reader(&self) -> Result<Worker<Box<dyn ReadOperation>>, JournalError> {
+        let db = open::reading(&self.path)?;
+        // Another file may lie there by now, which holds nothing of what this process wrote.
+        if file_at(&self.path) != self.file {
+            return Err(JournalError::Removed { path: self.path.clone() });
+        }
+        spawn_reader(db, &self.path, self.log.clone())
     }
 }
 
@@ -102,7 +119,14 @@ impl Store for SqliteStore {
 
     fn read(&self, operation: Box<dyn ReadOperation>) -> BoxFuture<'_, ()> {
         Box::pin(async move {
-            let _ = self.reader.send(operation).await;
+            let reader = match self.reader.get() {
+                Some(reader) => reader,
+                None => match self.start_reader() {
+                    Ok(reader) => self.reader.get_or_init(|| reader),
+                    Err(err) => return operation.finish(Err(err)),
+                },
+            };
+            let _ = reader.send(operation).await;
         })
     }
 

@@ -12,7 +12,9 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use super::{failure, schema};
 use crate::JournalError;
-use crate::limits::{COMPACT_PAGES_MIN, COMPACT_SHARE, LOCK_WAIT_MS_MAX, STATEMENTS_MAX};
+use crate::limits::{
+    COMPACT_PAGES_MIN, COMPACT_SHARE, LOCK_WAIT_MS_MAX, LOG_PAGES_MAX, STATEMENTS_MAX,
+};
 
 /// Returns the connection that writes, the database created and brought up to date.
 pub(super) fn writing(path: &Path) -> Result<Connection, JournalError> {
@@ -32,7 +34,9 @@ pub(super) fn writing(path: &Path) -> Result<Connection, JournalError> {
     }
     // From here on who needs a commit on disk has the log synced: see the module `disk`. SQLite opens the log, and makes it
     // if there is none, when it first looks into the database in that mode.
-    db.execute_batch("PRAGMA synchronous = NORMAL").map_err(fail)?;
+    let settings =
+        format!("PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = {LOG_PAGES_MAX}");
+    db.execute_batch(&settings).map_err(fail)?;
     db.query_row("PRAGMA user_version", [], |_| Ok(())).map_err(fail)?;
     Ok(db)
 }

@@ -425,7 +425,8 @@ async fn a_thread_that_is_gone_is_an_error_and_no_hang() {
     let refusing = Worker::spawn("refusing", 1, drop).unwrap();
     // This one takes what it is asked and dies of it.
     let dying = Worker::spawn("dying", 1, |mut requests| drop(requests.blocking_recv())).unwrap();
-    let store = SqliteStore { path, reader: refusing, writer: Some(dying) };
+    let store =
+        SqliteStore { path, reader: refusing.into(), file: None, log: None, writer: Some(dying) };
     let journal = JournalMachine::over(store);
     for _ in 0..2 {
         let result = journal.open_run(run("r"), request("one")).await;

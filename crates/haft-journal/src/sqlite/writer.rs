@@ -6,6 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, TransactionBehavior, ffi};
 use tokio::sync::mpsc;
 
@@ -14,7 +15,7 @@ use super::sql::Texts;
 use super::transaction::SqliteTransaction;
 use super::{failure, open};
 use crate::JournalError;
-use crate::limits::COMMIT_ENTRIES_MAX;
+use crate::limits::{COMMIT_ENTRIES_MAX, LOG_KEPT_BYTES_MAX};
 use crate::store::{Durability, WriteBatch, WriteOperation};
 
 /// The only connection of this journal that writes.
@@ -29,7 +30,7 @@ pub(super) struct SqliteWriter {
 }
 
 /// Device and number of a file.
-type FileId = (u64, u64);
+pub(super) type FileId = (u64, u64);
 
 /// Says whether later commits can be trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +57,11 @@ impl SqliteWriter {
         Arc::clone(self.disk.log())
     }
 
+    /// Returns which file the journal is in.
+    pub(super) fn file(&self) -> Option<FileId> {
+        self.file
+    }
+
     /// Writes until the queue is closed and empty, or until commits cannot be trusted any more.
     pub(super) fn run(mut self, mut jobs: mpsc::Receiver<Box<dyn WriteOperation>>) {
         let mut batch = Vec::new();
@@ -63,6 +69,12 @@ impl SqliteWriter {
             if self.write(std::mem::take(&mut batch)) == Health::Lost {
                 return;
             }
+        }
+        // SQLite would move a short log into the database now, with two syncs, and remove it. That takes longer than all else
+        // that a command does with the journal. The next process finds the log and goes on with it.
+        if self.disk.log().bytes().is_some_and(|bytes| bytes <= LOG_KEPT_BYTES_MAX) {
+            // If the setting fails, SQLite does as it always does.
+            let _ = self.db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
         }
     }
 
@@ -163,7 +175,8 @@ fn needs_no_sync(operation: &dyn WriteOperation) -> bool {
     matches!(operation.durability(), Durability::Process | Durability::Lease)
 }
 
-fn file_at(path: &Path) -> Option<FileId> {
+/// Returns which file a path leads to.
+pub(super) fn file_at(path: &Path) -> Option<FileId> {
     let metadata = std::fs::metadata(path).ok()?;
     Some((metadata.dev(), metadata.ino()))
 }

@@ -108,8 +108,8 @@ fn check_that_all_of_it_happened(changes: &[Change]) {
         }
     }
     assert!(written_during_syncs > 20, "{written_during_syncs} writes while the disk was at work");
-    // One begins with each life, and one after each checkpoint.
-    assert!(logs_begun >= 3 * calls::LIVES as usize, "{logs_begun} logs");
+    // One begins with the journal, and one after each checkpoint. A short log is kept from one life to the next.
+    assert!(logs_begun > 2 * calls::LIVES as usize, "{logs_begun} logs");
     let said = |what: &str| {
         let is_so = |it: &&Change| matches!(it, Change::Said { line } if line.ends_with(what));
         changes.iter().filter(is_so).count()

@@ -33,7 +33,7 @@ impl WriteOperation for Promise {
 fn at_the_bound_the_writer_waits_and_nobody_is_answered_before_the_disk() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("log");
-    let disk = Disk::over(File::create(&path).unwrap(), &path).unwrap();
+    let disk = Disk::over(File::create(&path).unwrap(), &path);
     let (answer, answers) = channel();
 
     let standstill = disk.log.failure.lock().unwrap();
@@ -42,7 +42,9 @@ fn at_the_bound_the_writer_waits_and_nobody_is_answered_before_the_disk() {
         disk.log.begin_commit();
         disk.log.end_commit();
         let commit = disk.commit(vec![Box::new(Promise(answer.clone()))], Haste::Now);
-        match pin!(disk.worker.send(commit)).poll(&mut Context::from_waker(Waker::noop())) {
+        match pin!(disk.worker().unwrap().send(commit))
+            .poll(&mut Context::from_waker(Waker::noop()))
+        {
             Poll::Ready(sent) => sent.unwrap(),
             Poll::Pending => break,
         }
@@ -59,9 +61,8 @@ fn at_the_bound_the_writer_waits_and_nobody_is_answered_before_the_disk() {
 
 #[test]
 fn what_was_seen_is_synced_and_what_is_on_disk_is_not_synced_again() {
-    let log_over = |path: &str| {
-        Arc::clone(Disk::over(File::open(path).unwrap(), Path::new(path)).unwrap().log())
-    };
+    let log_over =
+        |path: &str| Arc::clone(Disk::over(File::open(path).unwrap(), Path::new(path)).log());
     let unsyncable = log_over("/dev/null");
     unsyncable.sync_seen().unwrap();
     unsyncable.sync_ended().unwrap();
@@ -85,7 +86,7 @@ fn what_was_seen_is_synced_and_what_is_on_disk_is_not_synced_again() {
 #[test]
 fn who_has_time_is_answered_without_a_sync_of_somebody_else_and_with_one() {
     let file = tempfile::NamedTempFile::new().unwrap();
-    let disk = Disk::over(file.reopen().unwrap(), file.path()).unwrap();
+    let disk = Disk::over(file.reopen().unwrap(), file.path());
     let (answer, answers) = channel();
     let commit = || {
         disk.log.begin_commit();
@@ -104,7 +105,7 @@ fn who_has_time_is_answered_without_a_sync_of_somebody_else_and_with_one() {
     assert!(answers.iter().take(3 * UNSYNCED_COMMITS_MAX).all(|is_well| is_well));
 
     // Callers that could wait get the loss as an error, too.
-    let lost = Disk::over(File::open("/dev/null").unwrap(), Path::new("/dev/null")).unwrap();
+    let lost = Disk::over(File::open("/dev/null").unwrap(), Path::new("/dev/null"));
     lost.log.begin_commit();
     lost.log.end_commit();
     lost.answer_soon(vec![Box::new(Promise(answer.clone()))]);

@@ -208,7 +208,7 @@ fn what_cannot_be_synced_is_not_acknowledged_and_nothing_after_it() {
     let unsyncable = || std::fs::File::open("/dev/null").unwrap();
     for count in [1, 2] {
         let mut fixture = fixture();
-        fixture.writer.disk = Disk::over(unsyncable(), &fixture.writer.path).unwrap();
+        fixture.writer.disk = Disk::over(unsyncable(), &fixture.writer.path);
         let results = ["journal journal.db failed; "; 2][..count].concat();
         let check = |fixture: &mut Fixture, last: &str| {
             let entries = (1..).take(count).map(intended).collect();
@@ -228,7 +228,7 @@ async fn nobody_is_answered_from_what_cannot_be_synced() {
         let mut writer = SqliteWriter::open(&path).unwrap();
         if unsyncable {
             let null = std::fs::File::open("/dev/null").unwrap();
-            writer.disk = Disk::over(null, &path).unwrap();
+            writer.disk = Disk::over(null, &path);
         }
         JournalMachine::over(SqliteStore::start(writer, path.clone()).unwrap())
     };
