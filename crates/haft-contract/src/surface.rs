@@ -169,6 +169,13 @@ pub trait Fs: Send + Sync {
         self.open(path)
     }
 
+    /// Returns whether the kernel has the whole file in memory and the file has at most so many bytes, so that reading it
+    /// now does not wait. Implementations that cannot know say no.
+    fn is_cached(&self, path: &str, bytes_max: u64) -> bool {
+        let (_, _) = (path, bytes_max);
+        false
+    }
+
     /// Returns the entries of a directory that the grant lets the call see, sorted by name.
     fn list(&self, path: &FilePath) -> Result<Vec<DirectoryEntry>, ToolError>;
 

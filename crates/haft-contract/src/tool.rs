@@ -51,6 +51,7 @@ pub struct Tool {
     execute: Arc<Execute>,
     probe: Option<Arc<Probe>>,
     uses_context: bool,
+    has_generated_schema: bool,
     definition_error: Option<DefinitionError>,
 }
 
@@ -154,6 +155,11 @@ impl Tool {
     /// Returns the time that `input` itself asks for, in milliseconds.
     pub fn timeout_ms(&self, input: &Value) -> Option<u64> {
         (self.timeout_ms)(input)
+    }
+
+    /// Returns whether the schema of the input was generated from a Rust type.
+    pub fn has_generated_schema(&self) -> bool {
+        self.has_generated_schema
     }
 
     /// Returns whether the tool can find out if a call happened.
@@ -391,17 +397,37 @@ impl ToolBuilder {
         T: IntoOutput,
         ToolError: From<E>,
     {
+        self.execute_blocking_unless(|_, _| false, run)
+    }
+
+    /// Finishes the tool with code that blocks, unless `is_quick` says that this call will not. Such a call runs on the
+    /// thread that called, which saves two changes of threads.
+    pub fn execute_blocking_unless<A, F, T, E>(
+        self,
+        is_quick: impl Fn(&A, &Cx) -> bool + Send + Sync + 'static,
+        run: F,
+    ) -> Tool
+    where
+        A: DeserializeOwned + JsonSchema + Send + 'static,
+        F: Fn(A, &Cx) -> Result<T, E> + Send + Sync + 'static,
+        T: IntoOutput,
+        ToolError: From<E>,
+    {
         let run = Arc::new(run);
         self.finish::<A>(Arc::new(move |input, cx| {
             let args = parse_input(&input)?;
-            let run = Arc::clone(&run);
-            Ok(CallWork::Blocking(Box::new(move || {
+            let (run, is_quick) = (Arc::clone(&run), is_quick(&args, &cx));
+            let finish = move || {
                 if cx.is_cancelled() {
                     let message = "the call was cancelled before it began";
                     return Err(ToolError::new(ErrorCode::ProcessAborted, message).not_begun());
                 }
                 run(args, &cx)?.into_output()
-            })))
+            };
+            Ok(match is_quick {
+                true => CallWork::Async(Box::pin(async move { finish() })),
+                false => CallWork::Blocking(Box::new(finish)),
+            })
         }))
     }
 
@@ -423,7 +449,8 @@ impl ToolBuilder {
 
     fn finish<A: DeserializeOwned + JsonSchema + 'static>(self, execute: Arc<Execute>) -> Tool {
         let parse = Arc::new(|input: &Value| parse_input::<A>(input).map(|_| ()));
-        self.finish_with(schema_of::<A>(), parse, execute)
+        let tool = self.finish_with(schema_of::<A>(), parse, execute);
+        Tool { has_generated_schema: true, ..tool }
     }
 
     fn finish_with(self, parameters: Value, parse: Arc<Parse>, execute: Arc<Execute>) -> Tool {
@@ -448,6 +475,7 @@ impl ToolBuilder {
             execute,
             probe,
             uses_context: true,
+            has_generated_schema: false,
             definition_error,
         }
     }

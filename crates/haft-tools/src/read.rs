@@ -11,6 +11,8 @@ use crate::text_file::{load_text_file, open_file, refuse_binary, workspace_read_
 
 /// The bytes of a character that can stand before the next one begins.
 const CONTINUATION_BYTES_MAX: usize = 3;
+/// Bytes of a file that take less time to read from memory than a change of threads takes.
+const QUICK_BYTES_MAX: u64 = 64 * 1024;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -40,7 +42,8 @@ pub(crate) fn read() -> Tool {
         .example_output(json!("the text of the file"))
         .requires(workspace_read_requirements())
         .accesses(|input: &ReadInput| vec![Access::read(&input.path)])
-        .execute_blocking(|input: ReadInput, cx: &Cx| {
+        // Most files that are read are small and were read or written a moment ago.
+        .execute_blocking_unless(is_quick, |input: ReadInput, cx: &Cx| {
             match range(&input, cx.max_output_bytes())? {
                 FileRange::Whole => Ok(load_text_file(cx, &input.path)?.text),
                 FileRange::Lines { first, last } => read_lines(cx, &input.path, first, last),
@@ -70,6 +73,11 @@ pub(crate) fn read() -> Tool {
                 }
             }
         })
+}
+
+/// Returns whether the file can be read on the thread that serves all calls.
+fn is_quick(input: &ReadInput, cx: &Cx) -> bool {
+    cx.fs().is_cached(&input.path, QUICK_BYTES_MAX)
 }
 
 /// The part of a file that is wanted.

@@ -331,6 +331,15 @@ impl Fs for GrantedFs {
         self.open_with(path, Root::open_checked_file)
     }
 
+    fn is_cached(&self, path: &str, bytes_max: u64) -> bool {
+        // Reading nothing of a file that the call may not read tells nothing about it.
+        let Ok((place, Some(FsEntryKind::Regular))) = self.paths.resolve(path) else {
+            return false;
+        };
+        let root = self.paths.root_of(&place);
+        self.may_read(&place) && root.is_ok_and(|root| root.is_cached(place.relative(), bytes_max))
+    }
+
     fn list(&self, path: &FilePath) -> Result<Vec<DirectoryEntry>, ToolError> {
         self.check_access(self.may_read(path), "listing", path)?;
         let root = self.paths.root_of(path)?;

@@ -49,6 +49,21 @@ impl BeneathDirectory {
         self.has_openat2
     }
 
+    /// Opens `canonical` for reading, like [`BeneathDirectory::open`], if the kernel has all its names in
+    /// memory.
+    pub(super) fn open_cached(&self, canonical: &Path) -> Option<OwnedFd> {
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let resolve = STRICT.union(ResolveFlags::CACHED);
+        // Opening alone can have effects on a pipe or a device, so the kind is checked before.
+        let handle = self
+            .has_openat2
+            .then(|| openat2(&self.directory, canonical, HANDLE, Mode::empty(), resolve).ok())??;
+        let is_file =
+            FileType::from_raw_mode(fstat(&handle).ok()?.st_mode) == FileType::RegularFile;
+        let open = || openat2(&self.directory, canonical, flags, Mode::empty(), resolve).ok();
+        is_file.then(open)?
+    }
+
     /// Opens `canonical`, which must be relative and free of `..`; a symbolic link anywhere in it
     /// is `ELOOP`.
     pub(super) fn open(&self, canonical: &Path, flags: OFlags) -> Result<OwnedFd> {

@@ -2,11 +2,13 @@
 //! deliberately cannot write: `apply` does that, all or nothing.
 
 use std::fs::File;
+use std::io::IoSliceMut;
 use std::os::fd::OwnedFd;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use rustix::fs::{CWD, Mode, OFlags, fstat, openat};
+use rustix::io::{ReadWriteFlags, preadv2};
 
 use super::beneath_directory::BeneathDirectory;
 use super::error::RootError;
@@ -113,6 +115,28 @@ impl Root {
         let stamp = require_regular(canonical, metadata)?;
         let has_other_names = metadata.has_other_names;
         Ok(OpenedRootFile { file: File::from(file), stamp, has_other_names })
+    }
+
+    /// Returns whether the kernel can open the regular file at `canonical` and read all of it without
+    /// waiting for a device, and whether the file has at most `bytes_max` bytes.
+    ///
+    /// `false` where the kernel cannot tell: before Linux 5.12, and on file systems without such reads.
+    #[must_use]
+    pub fn is_cached(&self, canonical: &Path, bytes_max: u64) -> bool {
+        if require_canonical(canonical).is_err() {
+            return false;
+        }
+        let Some(file) = self.inner.beneath.open_cached(canonical) else { return false };
+        let Ok(stat) = fstat(&file) else { return false };
+        let Ok(stamp) = require_regular(canonical, PathMetadata::from(&stat)) else { return false };
+        let Ok(size) = usize::try_from(stamp.size_bytes.min(bytes_max)) else { return false };
+        if stamp.size_bytes > bytes_max {
+            return false;
+        }
+        let mut contents = vec![0; size];
+        let buffers = &mut [IoSliceMut::new(&mut contents)];
+        let read = preadv2(&file, buffers, 0, ReadWriteFlags::NOWAIT);
+        read.is_ok_and(|bytes| bytes == size)
     }
 
     /// Opens the directory at `canonical` as a handle in which a command can start.
