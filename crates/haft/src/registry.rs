@@ -202,7 +202,10 @@ impl RegisteredTool {
 
     /// Returns the compiled schema, or why the declared one is not valid.
     pub(crate) fn schema(&self) -> Result<&InputSchema, &str> {
-        let compiled = self.schema.get_or_init(|| InputSchema::compile(&self.contract.parameters));
+        let compiled = self.schema.get_or_init(|| match self.tool.has_generated_schema() {
+            true => InputSchema::compile_generated(&self.contract.parameters),
+            false => InputSchema::compile(&self.contract.parameters),
+        });
         compiled.as_ref().map_err(String::as_str)
     }
 }
