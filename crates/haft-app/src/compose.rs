@@ -349,7 +349,26 @@ fn connection_rules(
 ///
 /// Fails if the journal cannot be read or written.
 pub async fn recover(runtime: &Runtime, host: &AppHost) -> Result<(), AppError> {
-    let recovered = runtime.recover().await?;
+    report_recovery(&runtime.recover().await?, host);
+    Ok(())
+}
+
+/// Recovers like [`recover`] in a task, while the front end goes on. From this call on, calls wait for the end of the task. If the
+/// journal fails, the calls say so as well.
+pub fn recover_meanwhile(
+    runtime: &Runtime,
+    host: &AppHost,
+) -> impl Future<Output = ()> + Send + use<> {
+    let (recovery, host) = (runtime.recover(), host.clone());
+    async move {
+        match recovery.await {
+            Ok(recovered) => report_recovery(&recovered, &host),
+            Err(err) => host.warn(err.to_string()),
+        }
+    }
+}
+
+fn report_recovery(recovered: &haft::RunRecovery, host: &AppHost) {
     for undone in &recovered.undone {
         host.warn(format!("left by a command or tool whose haft was killed: {undone}"));
     }
@@ -360,7 +379,6 @@ pub async fn recover(runtime: &Runtime, host: &AppHost) -> Result<(), AppError> 
         let message = format!("in doubt: call {call} was begun by a process that died");
         host.mention_with(message, NextStep::ShowRun(call.scope.run.clone()));
     }
-    Ok(())
 }
 
 /// Opens a connection for a front end at which haft can ask no person. `front_end` is its kind, such as `mcp`.

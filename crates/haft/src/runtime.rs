@@ -65,11 +65,22 @@ impl Runtime {
 
     /// Takes over the runs of dead processes, and marks their open calls as in doubt. If the files show the outcome of
     /// a call, haft settles it. haft also reverts changes of their programs at protected paths. Front ends call this
-    /// when they start.
+    /// when they start. From this call on, calls wait until the future has ended; all else may go on.
     ///
     /// The error comes from the journal. Runs that were recovered before the error stay recovered.
-    pub async fn recover(&self) -> Result<RunRecovery, JournalError> {
-        recover::recover_runs(&self.0.runs).await
+    pub fn recover(
+        &self,
+    ) -> impl Future<Output = Result<RunRecovery, JournalError>> + Send + use<> {
+        let runs = Arc::clone(&self.0.runs);
+        let begun = Arc::clone(&runs.recovering).try_lock_owned();
+        async move {
+            let _recovering = match begun {
+                Ok(begun) => begun,
+                // Another recovery is under way.
+                Err(_) => Arc::clone(&runs.recovering).lock_owned().await,
+            };
+            recover::recover_runs(&runs).await
+        }
     }
 
     /// Ends the background processes and releases the leases of this process, so that others can resume the runs at

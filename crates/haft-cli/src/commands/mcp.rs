@@ -18,7 +18,8 @@ pub(crate) async fn run(args: &RunAddressArgs, cx: &CliContext) -> CommandResult
     let RunAddress { run, position: place, resume } =
         args.run_address(&settings.scope, cx.host.now_ms())?;
     let runtime = compose::serving_runtime(&settings, &cx.host).await?;
-    compose::recover(&runtime, &cx.host).await?;
+    // A client waits for the list of tools, which needs no recovery.
+    let recovery = tokio::spawn(compose::recover_meanwhile(&runtime, &cx.host));
     let session = compose::open_connection(&runtime, &settings, &cx.host, "mcp")?;
     // A later connection may recall what was answered in this one, cut outputs included.
     session.keep_outputs();
@@ -41,6 +42,8 @@ pub(crate) async fn run(args: &RunAddressArgs, cx: &CliContext) -> CommandResult
         resource_provider: None,
     };
     let served = serve_stdio(server, shutdown).await.map_err(CommandError::failed);
+    // It ends with a report, and a task that panics has printed its message.
+    let _ = recovery.await;
     runtime.shut_down().await;
     served?;
     Ok(CommandStatus::Done)

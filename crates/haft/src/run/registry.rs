@@ -25,6 +25,8 @@ pub(crate) struct RunRegistry {
     trackers: Mutex<HashMap<RunId, Weak<RunTracker>>>,
     /// Held while a lease is taken or released, because both wait for the journal and must not overlap.
     pub(crate) opening: tokio::sync::Mutex<()>,
+    /// Held while the runs of dead processes are recovered. Calls wait for that; what makes no calls does not.
+    pub(crate) recovering: Arc<tokio::sync::Mutex<()>>,
     /// Leases that are being released; shutdown waits for them.
     releases: Mutex<JoinSet<()>>,
 }
@@ -32,8 +34,8 @@ pub(crate) struct RunRegistry {
 impl RunRegistry {
     /// Returns a registry without runs.
     pub(crate) fn new(shared: Arc<RuntimeShared>) -> Self {
-        let (trackers, opening, releases) = Default::default();
-        Self { shared, trackers, opening, releases }
+        let (trackers, opening, recovering, releases) = Default::default();
+        Self { shared, trackers, opening, recovering, releases }
     }
 
     /// Returns the state that all calls of the runtime share.
@@ -78,6 +80,7 @@ impl RunRegistry {
         if let Some(tenure) = tracker.held_lease_view() {
             return Ok(tenure);
         }
+        drop(self.recovering.lock().await);
         // No lease is released while this lock is held. The lease taken here therefore stays, and no other call takes
         // it too.
         let _opening = self.opening.lock().await;
