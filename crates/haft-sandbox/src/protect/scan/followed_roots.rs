@@ -34,8 +34,24 @@ type RootKey = (PathBuf, FileIdentity);
 pub(super) struct FollowedRoot {
     key: RootKey,
     watch: DirectoryWatch,
-    /// Current listings by path below the root, for each set of names.
-    listings: HashMap<ListedNames, HashMap<CString, ListingsByDetail>>,
+    /// What is known of the directories, for each set of names.
+    known: HashMap<ListedNames, KnownDirectories>,
+}
+
+/// What is known of directories, by path below the root.
+#[derive(Debug, Default)]
+struct KnownDirectories {
+    /// Current listings.
+    listings: HashMap<CString, ListingsByDetail>,
+    /// Directories with nothing for a scan to find in them or below, and how many directories each is with those below. All
+    /// of them are followed.
+    quiet: HashMap<CString, usize>,
+}
+
+/// A directory that a scan visited, and whether it had nothing to find in the directory itself.
+pub(super) struct VisitedDirectory {
+    pub(super) path: CString,
+    pub(super) is_quiet: bool,
 }
 
 #[derive(Debug, Default)]
@@ -67,20 +83,24 @@ impl FollowedRoots {
         if let Some(mut known) = known
             && let Some(changes) = known.watch.take_changes()
         {
-            for listings in known.listings.values_mut() {
+            let named = |path: &Path| CString::new(path.as_os_str().as_bytes()).ok();
+            for KnownDirectories { listings, quiet } in known.known.values_mut() {
                 for path in changes.trees.iter().chain(changes.names.keys()) {
                     // The listing of its directory differs, and so may its own, if its mode changed.
                     for changed in [path.parent(), Some(path.as_path())].into_iter().flatten() {
-                        if let Ok(changed) = CString::new(changed.as_os_str().as_bytes()) {
-                            listings.remove(&changed);
-                        }
+                        named(changed).map(|changed| listings.remove(&changed));
+                    }
+                    for around in path.ancestors() {
+                        named(around).map(|around| quiet.remove(&around));
                     }
                 }
                 if !changes.trees.is_empty() {
-                    listings.retain(|listed, _| {
-                        let listed = Path::new(OsStr::from_bytes(listed.to_bytes()));
-                        listed.ancestors().all(|above| !changes.trees.contains(above))
-                    });
+                    let is_left = |path: &CString| {
+                        let path = Path::new(OsStr::from_bytes(path.to_bytes()));
+                        path.ancestors().all(|above| !changes.trees.contains(above))
+                    };
+                    listings.retain(|path, _| is_left(path));
+                    quiet.retain(|path, _| is_left(path));
                 }
             }
             return Some(known);
@@ -89,7 +109,7 @@ impl FollowedRoots {
         if watch.is_none() {
             self.roots().remove(&key);
         }
-        Some(FollowedRoot { key, watch: watch?, listings: HashMap::new() })
+        Some(FollowedRoot { key, watch: watch?, known: HashMap::new() })
     }
 
     /// Returns a root after its scan.
@@ -111,7 +131,7 @@ impl FollowedRoot {
         path: &CStr,
         detail: ListingDetail,
     ) -> Option<&Arc<DirectoryListing>> {
-        let listings = self.listings.get(names)?.get(path)?;
+        let listings = self.known.get(names)?.listings.get(path)?;
         match detail {
             ListingDetail::Notable => listings.notable.as_ref(),
             ListingDetail::Whole => listings.whole.as_ref(),
@@ -144,14 +164,51 @@ impl FollowedRoot {
         if !self.watch.follows(Path::new(OsStr::from_bytes(path.to_bytes()))) {
             return;
         }
-        if self.listings.len() >= NAME_SETS_MAX && !self.listings.contains_key(names) {
-            self.listings.clear();
+        if self.known.len() >= NAME_SETS_MAX && !self.known.contains_key(names) {
+            self.known.clear();
         }
-        let listings = self.listings.entry(names.clone()).or_default();
-        let listings = listings.entry(path.to_owned()).or_default();
+        let known = self.known.entry(names.clone()).or_default();
+        let listings = known.listings.entry(path.to_owned()).or_default();
         match detail {
             ListingDetail::Notable => listings.notable = Some(listing),
             ListingDetail::Whole => listings.whole = Some(listing),
+        }
+    }
+
+    /// Returns how many directories a directory is with those below, if a scan finds nothing in any of them.
+    pub(super) fn quiet_directories(&self, names: &ListedNames, path: &CStr) -> Option<usize> {
+        self.known.get(names)?.quiet.get(path).copied()
+    }
+
+    /// Keeps which directories have nothing to find in them and below, after a scan that visited some directories, each
+    /// after the one around it, and passed over quiet ones.
+    pub(super) fn remember_quiet(
+        &mut self,
+        names: &ListedNames,
+        visited: Vec<VisitedDirectory>,
+        passed: &[CString],
+    ) {
+        let Some(known) = self.known.get_mut(names) else { return };
+        // Of each directory, how many directories lie below it, and whether all of them are quiet.
+        let mut below: HashMap<CString, (usize, bool)> = HashMap::new();
+        let add = |below: &mut HashMap<CString, (usize, bool)>, path: &CStr, count, is_quiet| {
+            let path = Path::new(OsStr::from_bytes(path.to_bytes()));
+            let around = path.parent().and_then(|it| CString::new(it.as_os_str().as_bytes()).ok());
+            let Some(around) = around else { return };
+            let (counted, are_quiet) = below.entry(around).or_insert((0, true));
+            *counted += count;
+            *are_quiet &= is_quiet;
+        };
+        for path in passed {
+            add(&mut below, path, known.quiet.get(path).copied().unwrap_or_default(), true);
+        }
+        for VisitedDirectory { path, is_quiet } in visited.into_iter().rev() {
+            let (counted, are_quiet) = below.remove(&path).unwrap_or((0, true));
+            let is_quiet = is_quiet && are_quiet;
+            add(&mut below, &path, counted + 1, is_quiet);
+            if is_quiet {
+                known.quiet.insert(path, counted + 1);
+            }
         }
     }
 }

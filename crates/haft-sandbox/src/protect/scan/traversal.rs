@@ -16,7 +16,7 @@ use super::cache::{ScanCache, is_settled, now};
 use super::directory::{
     BUFFER_BYTES, FileTime, InodeState, ScannedKind, UnlockedDirectory, open_beneath, read_names,
 };
-use super::followed_roots::FollowedRoot;
+use super::followed_roots::{FollowedRoot, VisitedDirectory};
 use super::listing::{DirectoryListing, DirectoryListings, ListedNames, ListingDetail, ListingKey};
 use super::report::ScanError;
 use super::repository_shape::RepositoryShape;
@@ -113,6 +113,7 @@ impl ScanResult {
             look: ScanResult::default(),
             near: Vec::new(),
             far: Vec::new(),
+            quiet: scope.roots.iter().map(|_| QuietWalk::default()).collect(),
             directories: 0,
             folded: Vec::new(),
             buffer: Vec::new(),
@@ -135,9 +136,14 @@ impl ScanResult {
         let result = walk.run();
         let result = result.and_then(|()| walk.follow_ruled_links());
         let result = result.and_then(|()| walk.follow_links(follows));
-        let ScanWalk { mut look, fresh, followed, .. } = walk;
+        let ScanWalk { mut look, fresh, followed, quiet, .. } = walk;
         drop(known);
-        for root in followed.into_iter().flatten() {
+        let is_whole = result.is_ok() && look.problem.is_none();
+        for (root, quiet) in followed.into_iter().zip(quiet) {
+            let Some(mut root) = root else { continue };
+            if is_whole {
+                root.remember_quiet(scope.listed, quiet.visited, &quiet.passed);
+            }
             scope.cache.shared.followed.put_back(root);
         }
         scope.cache.remember_listings(scope.listed, fresh);
@@ -168,9 +174,19 @@ struct ScanWalk<'a> {
     /// directories cannot hide the nearest entries.
     near: Vec<PendingDirectory>,
     far: Vec<PendingDirectory>,
+    /// What this scan finds out about quiet directories, by root.
+    quiet: Vec<QuietWalk>,
     directories: usize,
     folded: Vec<u8>,
     buffer: Vec<MaybeUninit<u8>>,
+}
+
+/// The directories of a root that a scan visited, and those that it passed over because nothing in them changed since a scan found
+/// nothing in them and below.
+#[derive(Default)]
+struct QuietWalk {
+    visited: Vec<VisitedDirectory>,
+    passed: Vec<CString>,
 }
 
 /// A directory that was found but not yet read.
@@ -182,6 +198,17 @@ struct PendingDirectory {
     at: DirectoryProtection,
     /// The access that rules leave at an entry that they do not name.
     access: PathAccess,
+}
+
+impl PendingDirectory {
+    /// Returns whether names in it begin runs, and continue none.
+    fn begins_here(&self) -> bool {
+        match &self.at {
+            DirectoryProtection::Open(runs) => runs.is_empty(),
+            DirectoryProtection::Uncounted => true,
+            DirectoryProtection::Protected(_) => false,
+        }
+    }
 }
 
 enum DirectoryProtection {
@@ -228,6 +255,9 @@ impl<'a> ScanWalk<'a> {
     }
 
     fn visit(&mut self, pending: &PendingDirectory) -> Result<(), ScanError> {
+        if self.pass_over(pending) {
+            return Ok(());
+        }
         self.directories += 1;
         if self.directories > self.scope.bounds.directories_max {
             let root = self.root(pending.root).path.clone();
@@ -253,6 +283,7 @@ impl<'a> ScanWalk<'a> {
             });
         let Some(listing) = self.listing(pending, picks_all)? else { return Ok(()) };
         let accesses = self.judge_entries(pending, &listing, picks_all)?;
+        self.note_quiet(pending, &listing, picks_all);
         match &pending.at {
             DirectoryProtection::Open(runs) => self.visit_open(pending, runs, &listing, &accesses),
             DirectoryProtection::Uncounted => {
@@ -280,6 +311,52 @@ impl<'a> ScanWalk<'a> {
                 }
                 Ok(())
             }
+        }
+    }
+
+    /// Passes over a directory in which there is nothing to find, with all below it.
+    fn pass_over(&mut self, pending: &PendingDirectory) -> bool {
+        let may_pass = pending.begins_here()
+            && pending.access == PathAccess::Full
+            && !self.scope.rules.is_some_and(PathRules::picks_all);
+        let followed = self.followed.get(pending.root).and_then(Option::as_ref);
+        let Some(count) = followed
+            .filter(|_| may_pass)
+            .and_then(|followed| followed.quiet_directories(self.scope.listed, &pending.path))
+        else {
+            return false;
+        };
+        // The limit holds for them as well; the visit of the directory says that it is exceeded.
+        if self.directories + count > self.scope.bounds.directories_max {
+            return false;
+        }
+        self.directories += count;
+        if let Some(quiet) = self.quiet.get_mut(pending.root) {
+            quiet.passed.push(pending.path.clone());
+        }
+        true
+    }
+
+    /// Notes whether there is something to find in a directory itself. Only a directory that is followed can be quiet.
+    fn note_quiet(
+        &mut self,
+        pending: &PendingDirectory,
+        listing: &DirectoryListing,
+        picks_all: bool,
+    ) {
+        let Some(followed) = self.followed.get(pending.root).and_then(Option::as_ref) else {
+            return;
+        };
+        let known = followed.listing(self.scope.listed, &pending.path, ListingDetail::Notable);
+        let is_quiet = pending.begins_here()
+            && pending.access == PathAccess::Full
+            && !picks_all
+            && known.is_some()
+            && !listing.is_repository
+            && !listing.is_notable.contains(&true)
+            && !listing.may_concern.contains(&true);
+        if let Some(quiet) = self.quiet.get_mut(pending.root) {
+            quiet.visited.push(VisitedDirectory { path: pending.path.clone(), is_quiet });
         }
     }
 
@@ -536,13 +613,8 @@ impl<'a> ScanWalk<'a> {
         pending: &PendingDirectory,
         picks_all: bool,
     ) -> Result<Option<Arc<DirectoryListing>>, ScanError> {
-        let begins_here = match &pending.at {
-            DirectoryProtection::Open(runs) => runs.is_empty(),
-            DirectoryProtection::Uncounted => true,
-            DirectoryProtection::Protected(_) => false,
-        };
         // Each file in a limited directory can have another name elsewhere.
-        if !begins_here || picks_all || pending.access != PathAccess::Full {
+        if !pending.begins_here() || picks_all || pending.access != PathAccess::Full {
             return self.listing_of(pending, ListingDetail::Whole);
         }
         match self.listing_of(pending, ListingDetail::Notable)? {

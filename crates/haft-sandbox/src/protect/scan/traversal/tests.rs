@@ -286,3 +286,32 @@ fn no_flood_hides_what_is_near() {
     let (entries, problem) = bounded(&root, bounds);
     assert!(entries == 4 && problem.is_some(), "{entries} {problem:?}");
 }
+
+/// A scan passes over directories in which the scan before found nothing, until something changes in one of them.
+#[test]
+fn quiet_directories_are_passed_over_until_a_name_in_them_changes() {
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path().canonicalize().unwrap();
+    fs::create_dir_all(root.join("src/a/b")).unwrap();
+    fs::create_dir_all(root.join("other/.git")).unwrap();
+    let cache = ScanCache::default();
+    let names = ListedNames::new(&ProtectedPaths::builtin(), None);
+    let quiet = || {
+        let roots = open_roots(std::slice::from_ref(&root), &[]).unwrap();
+        let followed = cache.shared.followed.take(&roots[0]).unwrap();
+        let counts = [c"", c"src", c"src/a/b", c"other"]
+            .map(|path| followed.quiet_directories(&names, path));
+        cache.shared.followed.put_back(followed);
+        counts
+    };
+    for _ in 0..2 {
+        assert_eq!(found(&cache, &root, &|_| true).len(), 1);
+        assert_eq!(quiet(), [None, Some(3), Some(1), None]);
+    }
+    fs::write(root.join("src/a/b/.envrc"), "x").unwrap();
+    assert_eq!(found(&cache, &root, &|_| true).len(), 2);
+    assert_eq!(quiet(), [None; 4]);
+    fs::remove_file(root.join("src/a/b/.envrc")).unwrap();
+    assert_eq!(found(&cache, &root, &|_| true).len(), 1);
+    assert_eq!(quiet(), [None, Some(3), Some(1), None]);
+}
