@@ -205,8 +205,8 @@ fn changes_analysis(words: &[OpenWord], place: usize, sampled: &ShellAnalysis) -
     };
     let is_setting = fixed(place.checked_sub(1)) == Some("-c")
         && fixed(place.checked_sub(2)).is_some_and(|program| base_name(program) == "git");
-    if is_setting && prefix.contains('=') {
-        return !sampled.unknown.is_empty();
+    if is_setting {
+        return !prefix.contains('=') || !sampled.unknown.is_empty();
     }
     let opened = analyze(words, Some(place));
     let of_code = |analysis: &ShellAnalysis| {
