@@ -69,6 +69,43 @@ impl CommandWord {
             Self::Unknown(_) => None,
         }
     }
+
+    /// Returns whether the word names a file that a shell runs, and not its standard input. An expansion in double quotes
+    /// is one word, and one with a slash is a path.
+    pub(crate) fn names_script(&self) -> bool {
+        match self {
+            Self::Literal(text) => {
+                text != "-" && !text.starts_with("/dev/") && !text.starts_with("/proc/")
+            }
+            Self::Unknown(source) => {
+                let is_word = source.contains('/')
+                    || (source.len() > 2 && source.starts_with('"') && source.ends_with('"'));
+                is_word && !source.contains(['(', '`']) && !source.contains("/dev/")
+            }
+        }
+    }
+
+    /// Returns the text of an unknown word that is in double quotes as a whole. Its expansions are still in it.
+    ///
+    /// A value may hold syntax of the shell. As with a script in a file, the analysis does not see it.
+    pub(crate) fn quoted_line(&self) -> Option<String> {
+        let Self::Unknown(source) = self else { return None };
+        let inner = source.strip_prefix('"')?.strip_suffix('"')?;
+        let mut line = String::new();
+        let mut chars = inner.chars();
+        while let Some(char) = chars.next() {
+            match char {
+                '"' => return None,
+                '\\' => match chars.next()? {
+                    '\n' => {}
+                    escaped @ ('$' | '`' | '"' | '\\') => line.push(escaped),
+                    other => line.extend(['\\', other]),
+                },
+                char => line.push(char),
+            }
+        }
+        Some(line)
+    }
 }
 
 /// Words that are not a program unless they are quoted.
@@ -146,8 +183,10 @@ pub enum UnknownReason {
     Construct,
     /// It contains code where code is not analysed, such as inside `${…}`.
     Expansion,
-    /// Arithmetic uses data that could contain code.
+    /// Arithmetic could run code that the line spells.
     Arithmetic,
+    /// Arithmetic uses data from elsewhere, which could contain code.
+    ArithmeticData,
     /// The program is the result of an expansion.
     Program,
     /// It runs text as code: `eval`, `source`, or a shell whose line is not literal.
@@ -155,10 +194,16 @@ pub enum UnknownReason {
     /// It changes the meaning of names: `alias`, `trap`, `enable`, or a function with the name of a
     /// command.
     Redefinition,
-    /// It sets a variable that determines which program runs.
+    /// It runs a file in its own shell, and the file may redefine names.
+    Sourced,
+    /// It sets a variable whose value runs, or that changes how the shell reads.
     Variable,
-    /// The program runs others, or an option or a script makes it do so.
+    /// It sets a variable that determines which files programs load, or where a name is looked up.
+    SearchPath,
+    /// The program runs others that the line does not spell, because of an option, a script or its input.
     RunsOthers,
+    /// The program starts others. Those that the line spells are in the analysis.
+    StartsOthers,
     /// An option makes a utility access files that its operands do not name.
     Files,
     /// A redirection's file name is the result of an expansion.
@@ -171,6 +216,35 @@ pub enum UnknownReason {
     Network,
 }
 
+impl UnknownReason {
+    /// Returns whether the part may run commands that are not in the analysis.
+    ///
+    /// A program may always start others by itself, as a build or a script does. That is no reason: it is not in the line.
+    pub fn hides_commands(self) -> bool {
+        match self {
+            Self::TooLarge
+            | Self::Syntax
+            | Self::Construct
+            | Self::Expansion
+            | Self::Arithmetic
+            | Self::Program
+            | Self::Evaluation
+            | Self::Redefinition
+            | Self::Variable
+            | Self::RunsOthers => true,
+            Self::ArithmeticData
+            | Self::Sourced
+            | Self::SearchPath
+            | Self::StartsOthers
+            | Self::Files
+            | Self::RedirectTarget
+            | Self::Link
+            | Self::Directory
+            | Self::Network => false,
+        }
+    }
+}
+
 impl fmt::Display for UnknownReason {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
@@ -179,11 +253,15 @@ impl fmt::Display for UnknownReason {
             Self::Construct => "it contains an unsupported construct",
             Self::Expansion => "it contains code inside an expansion",
             Self::Arithmetic => "its arithmetic could run code from data",
+            Self::ArithmeticData => "its arithmetic uses data from elsewhere",
             Self::Program => "its program is the result of an expansion",
             Self::Evaluation => "it runs text as code",
             Self::Redefinition => "it changes what commands mean",
+            Self::Sourced => "it runs a file in its own shell",
             Self::Variable => "it sets a variable that decides what runs",
+            Self::SearchPath => "it sets a variable that decides where programs look",
             Self::RunsOthers => "its program runs others",
+            Self::StartsOthers => "its program starts others",
             Self::Files => "it touches files that it does not name",
             Self::RedirectTarget => "it redirects to a file that is not known",
             Self::Link => "it is used by a name that the line links",

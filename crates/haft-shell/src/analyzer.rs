@@ -16,12 +16,15 @@ use crate::syntax::{
     self, AssignedValue, ChainOperator, EmbeddedCode, LineRedirectKind, LoopStatement, Redirect,
     ShellScript, ShellWord, SimpleStatement, Statement,
 };
-use crate::variables;
+use crate::variables::{self, VariableEffect};
 use crate::word::{self, DecodedWord};
 use crate::wrappers::{self, StartedCode};
 
 /// Paths through which bash itself accesses the network.
 const SOCKETS: &[&str] = &["/dev/tcp/", "/dev/udp/"];
+
+/// Maximum number of parentheses that are tried as the end of a substitution in a condition.
+const SUBSTITUTION_ENDS_MAX: usize = 8;
 
 /// Pages are allocated on use, so unused stack costs nothing.
 const STACK_BYTES: usize = 16 * 1024 * 1024;
@@ -47,7 +50,9 @@ fn analyze_in_thread(
 ) -> ShellAnalysis {
     let run = move |changes_directory: bool| {
         let mut walk = LineAnalyzer { changes_directory, ..LineAnalyzer::default() };
-        step(&mut walk, &StatementScope::start()).map(|()| walk)
+        let walked = step(&mut walk, &StatementScope::start());
+        walk.analyze_started_lines();
+        walked.map(|()| walk)
     };
     let analyze = move || {
         // A function may be called in another directory than where it is defined. Only a first walk
@@ -63,8 +68,8 @@ fn analyze_in_thread(
         if findings.is_full {
             return unknown_line(line, UnknownReason::TooLarge);
         }
-        if findings.data.may_run_code() {
-            findings.add_unknown(line, UnknownReason::Arithmetic);
+        if let Some(reason) = findings.data.code_source() {
+            findings.add_unknown(line, reason);
         }
         if let Some(path) = findings.links.crossed_link().map(str::to_owned) {
             findings.add_unknown(&path, UnknownReason::Link);
@@ -76,6 +81,40 @@ fn analyze_in_thread(
         thread.spawn_scoped(threads, analyze).ok()?.join().ok()
     });
     judged.unwrap_or_else(|| unknown_line(line, UnknownReason::Syntax))
+}
+
+/// Returns whether the word is an array without code of its own, as an argument of a built-in that sets variables.
+fn is_array_declaration(words: &[CommandWord], word: &ShellWord) -> bool {
+    let declares =
+        words.first().and_then(CommandWord::literal).is_some_and(builtin::is_declaration);
+    let array = word.source.split_once('=').map(|(_, array)| array);
+    declares && array.is_some_and(|array| word::check_array(array).is_ok())
+}
+
+/// Takes command substitutions out of a condition, and returns the rest and their code. A substitution whose end is not
+/// certain stays in the condition.
+fn take_substitutions(source: &str) -> (String, Vec<ShellScript>) {
+    let mut rest = source;
+    let mut without_code = String::new();
+    let mut codes = Vec::new();
+    while let Some((before, after)) = rest.split_once("$(") {
+        // A comment or a here-document could hold the parenthesis that seems to end the code.
+        let ends = after.match_indices(')').map(|(end, _)| end);
+        let parsed = ends.take(SUBSTITUTION_ENDS_MAX).find_map(|end| {
+            let code = after.get(..end)?;
+            let is_plain = !code.starts_with('(') && !code.contains(['#', '`', '\n']);
+            let script = syntax::parse(code).ok().filter(|_| is_plain && !code.contains("<<"))?;
+            Some((script, after.get(end + 1..)?))
+        });
+        let is_quoted = before.matches('\'').count() % 2 == 1 || before.ends_with('\\');
+        let Some((script, after)) = parsed.filter(|_| !is_quoted) else { break };
+        codes.push(script);
+        without_code.push_str(before);
+        without_code.push_str("$_");
+        rest = after;
+    }
+    without_code.push_str(rest);
+    (without_code, codes)
 }
 
 fn unknown_line(line: &str, reason: UnknownReason) -> ShellAnalysis {
@@ -100,6 +139,21 @@ impl LineAnalyzer {
         Ok(())
     }
 
+    /// Analyses the lines that words of the commands so far start.
+    fn analyze_started_lines(&mut self) {
+        while let Some((line, scope)) = self.findings.started_lines.pop() {
+            if self.findings.is_full {
+                return;
+            }
+            let analyzed = if scope.is_too_deep() {
+                Err(UnknownReason::TooLarge)
+            } else {
+                self.analyze_line(&line, &scope)
+            };
+            self.add_unknown_if_err(&line, analyzed);
+        }
+    }
+
     /// Analyses a command in a scope and returns the shell's directories after it.
     ///
     /// A command is a function, a built-in, a wrapper, or any other program. Compilers, package
@@ -111,7 +165,7 @@ impl LineAnalyzer {
         scope: &StatementScope,
     ) -> DirectoriesAfter {
         let text = || render_line(words);
-        if scope.is_too_deep() {
+        if scope.is_too_deep() || self.findings.is_full {
             self.findings.add_unknown(&text(), UnknownReason::TooLarge);
             return DirectoriesAfter::unknown();
         }
@@ -153,6 +207,7 @@ impl LineAnalyzer {
                 }
             }
             if let Err(reason) = parsed {
+                self.findings.add_command(words, scope);
                 self.findings.add_unknown(&text(), reason);
                 if runs_builtins {
                     after = DirectoriesAfter::unknown();
@@ -160,19 +215,22 @@ impl LineAnalyzer {
             }
             return after;
         }
-        let refusal = if operands::touches_other_files(name, arguments) {
-            Some(UnknownReason::Files)
-        } else {
-            programs::unknown_reason(name, arguments)
-        };
-        if let Some(reason) = refusal {
-            self.findings.add_unknown(&text(), reason);
-        } else {
-            self.findings.add_command(words, scope);
-            let command = format!("{name} {}", render_line(arguments));
-            for (path, how) in operands::operand_files(name, arguments) {
-                self.findings.add_operand((&path, how), &command, scope);
+        self.findings.add_command(words, scope);
+        if operands::touches_other_files(name, arguments) {
+            self.findings.add_unknown(&text(), UnknownReason::Files);
+        } else if let Some(started) = programs::started_programs(name, arguments) {
+            self.findings.add_unknown(&text(), started.reason);
+            let scope = scope.started_by(program).in_directories(WorkingDirectories::Unknown);
+            for line in started.lines {
+                self.findings.add_started_line(&line, scope.clone());
             }
+            for command in started.commands {
+                self.analyze_command(&command, &scope);
+            }
+        }
+        let command = format!("{name} {}", render_line(arguments));
+        for (path, how) in operands::operand_files(name, arguments) {
+            self.findings.add_operand((&path, how), &command, scope);
         }
         DirectoriesAfter::unchanged(scope)
     }
@@ -251,12 +309,22 @@ impl LineAnalyzer {
             }
             Statement::Function { name, body } => self.define_function(name, body, scope),
             Statement::Test(source) => {
-                self.add_unknown_if_err(source, word::check_test(source));
+                let (without_code, codes) = take_substitutions(source);
+                for code in codes {
+                    self.analyze_script(&code, scope);
+                    self.findings.data.add_unknown();
+                }
+                self.add_unknown_if_err(source, word::check_test(&without_code));
                 let compares = ["-eq ", "-ne ", "-lt ", "-le ", "-gt ", "-ge "];
                 self.findings.data.evaluates |=
                     compares.iter().any(|operator| source.contains(operator));
                 // These options take a name with a subscript, which is evaluated.
-                if source.contains(" -v ") || source.contains(" -R ") {
+                let names = [" -v ", " -R "].into_iter().flat_map(|it| source.split(it).skip(1));
+                let is_plain = |rest: &str| {
+                    let name = rest.split_ascii_whitespace().next().unwrap_or_default();
+                    name.chars().all(|char| char.is_ascii_alphanumeric() || char == '_')
+                };
+                if !names.into_iter().all(is_plain) {
                     self.findings.add_unknown(source, UnknownReason::Arithmetic);
                 }
                 DirectoriesAfter::unchanged(scope)
@@ -301,7 +369,7 @@ impl LineAnalyzer {
         scope: &StatementScope,
     ) -> DirectoriesAfter {
         if let Some(variable) = &repeated.variable {
-            self.check_variable(variable, variable, None);
+            self.check_variable(variable, variable, None, scope);
         }
         if let Some(source) = &repeated.arithmetic {
             self.check_arithmetic(source);
@@ -384,7 +452,7 @@ impl LineAnalyzer {
                         Ok(decoded) => {
                             let value = self.decode_argument(word, decoded);
                             if !is_for_read {
-                                self.check_variable(&text, name, value.literal());
+                                self.check_variable(&text, name, value.literal(), scope);
                             }
                         }
                         Err(reason) => self.findings.add_unknown(&text, reason),
@@ -394,7 +462,7 @@ impl LineAnalyzer {
                     let text = format!("{name}={source}");
                     self.findings.data.add_unknown();
                     self.add_unknown_if_err(&text, word::check_array(source));
-                    self.check_variable(&text, name, None);
+                    self.check_variable(&text, name, None, scope);
                 }
             }
         }
@@ -410,6 +478,10 @@ impl LineAnalyzer {
             self.analyze_embedded_code(word, scope);
             match word::decode(word) {
                 Ok(decoded) => words.push(self.decode_argument(word, decoded)),
+                Err(_) if is_array_declaration(&words, word) => {
+                    self.findings.data.add_unknown();
+                    words.push(CommandWord::Unknown(word.source.clone()));
+                }
                 Err(reason) => {
                     self.findings.add_unknown(&text(), reason);
                     let stays = words.first().and_then(CommandWord::literal);
@@ -444,9 +516,25 @@ impl LineAnalyzer {
         }
     }
 
-    fn check_variable(&mut self, text: &str, name: &str, value: Option<&str>) {
-        if variables::decides_what_runs(name, value) {
-            self.findings.add_unknown(text, UnknownReason::Variable);
+    fn check_variable(
+        &mut self,
+        text: &str,
+        name: &str,
+        value: Option<&str>,
+        scope: &StatementScope,
+    ) {
+        match variables::effect(name, value) {
+            VariableEffect::Harmless => {}
+            VariableEffect::SearchPath => {
+                self.findings.add_unknown(text, UnknownReason::SearchPath);
+            }
+            VariableEffect::Runs(line) => {
+                self.findings.add_unknown(text, UnknownReason::StartsOthers);
+                self.findings.add_started_line(line, scope.started_by(name));
+            }
+            VariableEffect::RunsAnything => {
+                self.findings.add_unknown(text, UnknownReason::Variable);
+            }
         }
     }
 

@@ -2,6 +2,8 @@
 //! line evaluates arithmetic over variables, and whether text with code in a subscript could reach
 //! it. The line's initial environment is trusted.
 
+use crate::analysis::UnknownReason;
+
 /// The arithmetic of a line, and the data that may reach it.
 #[derive(Default)]
 pub(crate) struct DataFlow {
@@ -25,8 +27,14 @@ impl DataFlow {
         self.has_dollar |= text.contains(['$', '`']);
     }
 
-    pub(crate) fn may_run_code(&self) -> bool {
-        self.evaluates && (self.has_unknown || (self.has_bracket && self.has_dollar))
+    /// Returns how arithmetic may run code: from text of the line, or from data that the line does not contain.
+    pub(crate) fn code_source(&self) -> Option<UnknownReason> {
+        match self {
+            Self { evaluates: false, .. } => None,
+            Self { has_bracket: true, has_dollar: true, .. } => Some(UnknownReason::Arithmetic),
+            Self { has_unknown: true, .. } => Some(UnknownReason::ArithmeticData),
+            Self { .. } => None,
+        }
     }
 }
 
@@ -36,18 +44,19 @@ mod tests {
 
     #[test]
     fn code_takes_a_bracket_and_a_dollar_or_unknown_data() {
-        let check = |literals: &[&str], expect: bool| {
+        let check = |literals: &[&str], expect: Option<UnknownReason>| {
             let mut data = DataFlow { evaluates: true, ..DataFlow::default() };
             literals.iter().for_each(|literal| data.add_literal(literal));
-            assert_eq!(data.may_run_code(), expect, "{literals:?}");
+            assert_eq!(data.code_source(), expect, "{literals:?}");
         };
-        check(&[], false);
-        check(&["[", "$x"], false);
-        check(&["a[1]"], false);
-        check(&["a[$(b)]"], true);
-        check(&["a[", "`b`]"], true);
+        check(&[], None);
+        check(&["[", "$x"], None);
+        check(&["a[1]"], None);
+        check(&["a[$(b)]"], Some(UnknownReason::Arithmetic));
+        check(&["a[", "`b`]"], Some(UnknownReason::Arithmetic));
         let unknown = DataFlow { has_unknown: true, ..DataFlow::default() };
-        assert!(!unknown.may_run_code());
-        assert!(DataFlow { evaluates: true, ..unknown }.may_run_code());
+        assert_eq!(unknown.code_source(), None);
+        let evaluated = DataFlow { evaluates: true, ..unknown };
+        assert_eq!(evaluated.code_source(), Some(UnknownReason::ArithmeticData));
     }
 }

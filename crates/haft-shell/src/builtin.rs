@@ -1,18 +1,15 @@
 //! The bash built-ins that affect other commands: they change the directory, set variables, change
 //! the meaning of names, or run text. All others are treated like programs.
 
-use crate::analysis::{CommandWord, UnknownReason, render_line};
+use crate::analysis::{CommandWord, FileUseMode, FileUseOrigin, UnknownReason, render_line};
 use crate::directories::WorkingDirectories;
 use crate::findings::{DirectoriesAfter, LineFindings, StatementScope};
-use crate::variables;
+use crate::variables::{self, VariableEffect};
 
 /// Built-ins that run their arguments, or a file, as code.
 const EVALUATING: &[&str] = &[".", "eval", "source"];
 /// Built-ins that change which command a name stands for, or when code runs.
-const REDEFINING: &[&str] = &[
-    "alias", "bind", "compgen", "complete", "compopt", "enable", "fc", "history", "shopt", "trap",
-    "unalias",
-];
+const REDEFINING: &[&str] = &["bind", "compgen", "complete", "compopt", "enable", "fc", "history"];
 const DECLARING: &[&str] = &["declare", "export", "local", "readonly", "typeset"];
 /// Built-ins that fill variables with data.
 const READING: &[&str] = &["mapfile", "read", "readarray"];
@@ -20,18 +17,42 @@ const READING: &[&str] = &["mapfile", "read", "readarray"];
 const PLAIN: &[&str] = &[
     ":", "[", "bg", "break", "caller", "continue", "dirs", "disown", "echo", "exit", "false", "fg",
     "hash", "help", "jobs", "kill", "logout", "printf", "pwd", "return", "shift", "suspend",
-    "test", "times", "true", "type", "ulimit", "umask", "wait",
+    "test", "times", "true", "type", "ulimit", "umask", "unalias", "wait",
 ];
-const OTHERS: &[&str] = &["cd", "getopts", "let", "popd", "pushd", "set", "unset"];
+const OTHERS: &[&str] =
+    &["alias", "cd", "getopts", "let", "popd", "pushd", "set", "shopt", "trap", "unset"];
+/// Options of `shopt` that change which names a pattern matches, and nothing else.
+const PATTERN_OPTIONS: &[&str] =
+    &["dotglob", "failglob", "globstar", "inherit_errexit", "nocaseglob", "nullglob"];
 
 /// Letters of `set` that change neither parsing nor the meaning of names.
-const SET_LETTERS: &str = "euxo";
-const SET_OPTIONS: &[&str] = &["errexit", "nounset", "pipefail", "xtrace"];
+const SET_LETTERS: &str = "euxoabCEfhmTv";
+pub(crate) const SHELL_OPTIONS: &[&str] = &[
+    "allexport",
+    "emacs",
+    "errexit",
+    "errtrace",
+    "functrace",
+    "monitor",
+    "noclobber",
+    "noglob",
+    "notify",
+    "nounset",
+    "pipefail",
+    "verbose",
+    "vi",
+    "xtrace",
+];
 
 pub(crate) fn is_builtin(name: &str) -> bool {
     [EVALUATING, REDEFINING, DECLARING, READING, PLAIN, OTHERS]
         .iter()
         .any(|all| all.contains(&name))
+}
+
+/// Returns whether the built-in sets variables, and so takes arrays as arguments.
+pub(crate) fn is_declaration(name: &str) -> bool {
+    DECLARING.contains(&name)
 }
 
 /// Returns whether a command of this name may change the shell's directory.
@@ -50,9 +71,9 @@ pub(crate) fn analyze_builtin(
     if !is_builtin(name) {
         return None;
     }
-    match unknown_reason(findings, name, arguments) {
-        Some(reason) => findings.add_unknown(&render_line(words), reason),
-        None => findings.add_command(words, scope),
+    findings.add_command(words, scope);
+    if let Some(reason) = unknown_reason(findings, name, arguments, scope) {
+        findings.add_unknown(&render_line(words), reason);
     }
     Some(match name {
         "cd" => {
@@ -84,17 +105,57 @@ fn unknown_reason(
     findings: &mut LineFindings,
     name: &str,
     arguments: &[CommandWord],
+    scope: &StatementScope,
 ) -> Option<UnknownReason> {
     let is_option = |letters: &str| has_option(arguments, letters);
     match name {
-        _ if EVALUATING.contains(&name) => Some(UnknownReason::Evaluation),
+        "eval" => add_evaluated_line(findings, arguments, scope),
+        _ if EVALUATING.contains(&name) => {
+            let file = arguments.first()?;
+            if let Some(file) = file.literal().filter(|_| file.names_script()) {
+                findings.add_file(file, (FileUseMode::Read, FileUseOrigin::Operand), scope);
+            }
+            let is_file = file.names_script();
+            Some(if is_file { UnknownReason::Sourced } else { UnknownReason::Evaluation })
+        }
+        "alias" => {
+            // A shell that runs a line expands no alias. The option that changes this is not known.
+            let texts = arguments.iter().map(|word| match word {
+                CommandWord::Literal(text) => text,
+                CommandWord::Unknown(source) => source,
+            });
+            let values = texts.filter_map(|text| text.split_once('='));
+            let mut is_set = false;
+            for (_, line) in values {
+                is_set = true;
+                findings.add_started_line(line.trim_matches('"'), scope.nested());
+            }
+            is_set.then_some(UnknownReason::StartsOthers)
+        }
+        "trap" => add_trapped_line(findings, arguments, scope),
+        "shopt" => {
+            let is_plain = |word: &CommandWord| {
+                let text = word.literal();
+                text.is_some_and(|text| text.starts_with('-') || PATTERN_OPTIONS.contains(&text))
+            };
+            (!arguments.iter().all(is_plain)).then_some(UnknownReason::Redefinition)
+        }
         _ if REDEFINING.contains(&name) => Some(UnknownReason::Redefinition),
-        _ if DECLARING.contains(&name) => check_declaration(findings, arguments),
+        _ if DECLARING.contains(&name) => check_declaration(findings, name, arguments, scope),
         _ if READING.contains(&name) => {
             findings.data.add_unknown();
             let calls_back = name != "read" && is_option("C");
             let reason = calls_back.then_some(UnknownReason::Evaluation);
             reason.or_else(|| check_variable_names(arguments))
+        }
+        "unset" => {
+            // A variable that is gone runs nothing.
+            let reason = check_variable_names(arguments);
+            let is_name = arguments.iter().all(|word| word.literal().is_some());
+            reason.map(|reason| match reason {
+                UnknownReason::Variable if is_name => UnknownReason::SearchPath,
+                reason => reason,
+            })
         }
         "let" => {
             findings.data.evaluates = true;
@@ -112,7 +173,7 @@ fn unknown_reason(
                     return Some(UnknownReason::Redefinition);
                 };
                 if std::mem::take(&mut takes_name) {
-                    if !SET_OPTIONS.contains(&text) {
+                    if !SHELL_OPTIONS.contains(&text) {
                         return Some(UnknownReason::Redefinition);
                     }
                 } else if text == "--" {
@@ -133,18 +194,71 @@ fn unknown_reason(
             }
             None
         }
-        "unset" | "getopts" => check_variable_names(arguments),
+        "getopts" => check_variable_names(arguments),
         "printf" if is_option("v") => {
             findings.data.add_unknown();
             check_variable_names(arguments)
         }
         "hash" if is_option("p") => Some(UnknownReason::Redefinition),
         "test" | "[" => {
-            let evaluates = |word: &CommandWord| matches!(word.literal(), Some("-v" | "-R"));
-            arguments.iter().any(evaluates).then_some(UnknownReason::Arithmetic)
+            // The name after these options may have a subscript, which is evaluated.
+            let evaluates = |pair: &[CommandWord]| match pair {
+                [option, name] => {
+                    matches!(option.literal(), Some("-v" | "-R"))
+                        && name.literal().is_none_or(|name| name.contains('['))
+                }
+                _ => false,
+            };
+            arguments.windows(2).any(evaluates).then_some(UnknownReason::Arithmetic)
         }
         "wait" => is_option("p").then(|| check_variable_names(arguments)).flatten(),
         _ => None,
+    }
+}
+
+/// Records the line that `eval` runs, which is its arguments with spaces between them.
+fn add_evaluated_line(
+    findings: &mut LineFindings,
+    arguments: &[CommandWord],
+    scope: &StatementScope,
+) -> Option<UnknownReason> {
+    let words: Option<Vec<_>> = arguments.iter().map(CommandWord::literal).collect();
+    let Some(words) = words else {
+        let [only] = arguments else { return Some(UnknownReason::Evaluation) };
+        let Some(line) = only.quoted_line() else { return Some(UnknownReason::Evaluation) };
+        findings.add_started_line(&line, scope.nested());
+        return Some(UnknownReason::StartsOthers);
+    };
+    let line = words.join(" ");
+    findings.add_started_line(line.strip_prefix("-- ").unwrap_or(&line), scope.nested());
+    None
+}
+
+/// Records the line that `trap` runs later, when the directory may be another one.
+fn add_trapped_line(
+    findings: &mut LineFindings,
+    arguments: &[CommandWord],
+    scope: &StatementScope,
+) -> Option<UnknownReason> {
+    let mut rest = arguments;
+    if rest.first().and_then(CommandWord::literal) == Some("--") {
+        rest = rest.get(1..).unwrap_or_default();
+    }
+    let (action, signals) = rest.split_first()?;
+    if signals.is_empty() || matches!(action.literal(), Some("" | "-" | "-l" | "-p" | "-P")) {
+        return None;
+    }
+    let later = || scope.nested().in_directories(WorkingDirectories::Unknown);
+    match (action.literal(), action.quoted_line()) {
+        (Some(line), _) => {
+            findings.add_started_line(line, later());
+            None
+        }
+        (None, Some(line)) => {
+            findings.add_started_line(&line, later());
+            Some(UnknownReason::StartsOthers)
+        }
+        (None, None) => Some(UnknownReason::Evaluation),
     }
 }
 
@@ -152,17 +266,26 @@ fn unknown_reason(
 /// or name.
 fn check_declaration(
     findings: &mut LineFindings,
+    name: &str,
     arguments: &[CommandWord],
+    scope: &StatementScope,
 ) -> Option<UnknownReason> {
-    // Integers are evaluated, name references hide the variable that is set, and exported functions
-    // reach other shells.
-    if has_option(arguments, "infF") {
+    // Exported functions reach other shells; what they run is in the line that defines them.
+    let names_functions = has_option(arguments, "fF");
+    // Integers are evaluated, and name references hide the variable that is set.
+    if has_option(arguments, "in") && !names_functions && name != "export" {
         return Some(UnknownReason::Redefinition);
     }
-    arguments.iter().find_map(|word| {
+    if names_functions {
+        return Some(UnknownReason::StartsOthers);
+    }
+    let mut reasons = Vec::new();
+    for word in arguments {
         let (text, value) = match word {
-            CommandWord::Literal(text) if text.starts_with(['-', '+']) => return None,
-            CommandWord::Literal(text) => (text, text.split_once('=').map(|(_, value)| value)),
+            CommandWord::Literal(text) if text.starts_with(['-', '+']) => continue,
+            CommandWord::Literal(text) => {
+                (text, text.split_once('=').map(|(_, value)| value).or(Some("")))
+            }
             // Only a literal `NAME=` certainly sets this one variable.
             CommandWord::Unknown(source) if source.contains('=') => {
                 findings.data.add_unknown();
@@ -173,21 +296,39 @@ fn check_declaration(
         let name = text.split('=').next().unwrap_or_default();
         let name = name.strip_suffix('+').unwrap_or(name);
         let is_name_char = |char: char| char.is_ascii_alphanumeric() || char == '_';
-        let is_name = !name.is_empty() && name.chars().all(is_name_char);
-        let is_refused = !is_name || variables::decides_what_runs(name, value);
-        is_refused.then_some(UnknownReason::Variable)
-    })
+        if name.is_empty() || !name.chars().all(is_name_char) {
+            return Some(UnknownReason::Variable);
+        }
+        match variables::effect(name, value) {
+            VariableEffect::Harmless => {}
+            VariableEffect::SearchPath => reasons.push(UnknownReason::SearchPath),
+            VariableEffect::Runs(line) => {
+                findings.add_started_line(line, scope.started_by(name));
+                reasons.push(UnknownReason::StartsOthers);
+            }
+            VariableEffect::RunsAnything => return Some(UnknownReason::Variable),
+        }
+    }
+    reasons.pop()
 }
 
 /// Checks a built-in whose arguments are names and other text: every argument is treated as a name.
 fn check_variable_names(arguments: &[CommandWord]) -> Option<UnknownReason> {
-    let refused = |word: &CommandWord| match word.literal() {
-        // A subscript would be evaluated.
-        Some(text) if text.contains('[') => Some(UnknownReason::Arithmetic),
-        Some(text) => variables::is_execution_variable(text).then_some(UnknownReason::Variable),
-        None => Some(UnknownReason::Variable),
-    };
-    arguments.iter().find_map(refused)
+    let mut found = None;
+    for word in arguments {
+        let reason = match word.literal() {
+            // A subscript would be evaluated.
+            Some(text) if text.contains('[') => UnknownReason::Arithmetic,
+            Some(text) => match variables::effect(text, None) {
+                VariableEffect::Harmless => continue,
+                VariableEffect::SearchPath => UnknownReason::SearchPath,
+                VariableEffect::Runs(_) | VariableEffect::RunsAnything => UnknownReason::Variable,
+            },
+            None => UnknownReason::Variable,
+        };
+        found = Some(reason).filter(|reason| reason.hides_commands()).or(found).or(Some(reason));
+    }
+    found
 }
 
 /// Returns whether an option word contains one of the letters. A word that the shell expands may.

@@ -39,6 +39,8 @@ pub(crate) struct LineFindings {
     pub(crate) is_full: bool,
     /// The line has changed its directory.
     pub(crate) directory_changed: bool,
+    /// Lines that a command starts because of its words, and that are not analysed yet.
+    pub(crate) started_lines: Vec<(String, StatementScope)>,
 }
 
 impl LineFindings {
@@ -48,6 +50,11 @@ impl LineFindings {
             self.analysis.unknown.push(unknown);
         }
         self.is_full |= self.analysis.unknown.len() > COMMANDS_MAX;
+    }
+
+    /// Records a line that runs because of a word of the current command.
+    pub(crate) fn add_started_line(&mut self, line: &str, scope: StatementScope) {
+        self.started_lines.push((line.to_owned(), scope));
     }
 
     pub(crate) fn add_command(&mut self, words: &[CommandWord], scope: &StatementScope) {
@@ -133,6 +140,8 @@ impl LineFindings {
 /// The context in which statements run.
 #[derive(Clone)]
 pub(crate) struct StatementScope {
+    /// The number of lines within lines that run in the same shell.
+    nesting: usize,
     pub(crate) directories: WorkingDirectories,
     /// The programs that start them.
     pub(crate) launchers: Vec<String>,
@@ -140,23 +149,28 @@ pub(crate) struct StatementScope {
 
 impl StatementScope {
     pub(crate) fn start() -> Self {
-        Self { directories: WorkingDirectories::start(), launchers: Vec::new() }
+        Self { nesting: 0, directories: WorkingDirectories::start(), launchers: Vec::new() }
     }
 
     /// Returns the scope of statements that run in `places`.
     pub(crate) fn in_directories(&self, places: WorkingDirectories) -> Self {
-        Self { directories: places, launchers: self.launchers.clone() }
+        Self { directories: places, ..self.clone() }
     }
 
     /// Returns the scope of statements that `program` starts.
     pub(crate) fn started_by(&self, program: &str) -> Self {
         let mut through = self.launchers.clone();
         through.push(program.to_owned());
-        Self { directories: self.directories.clone(), launchers: through }
+        Self { launchers: through, ..self.clone() }
+    }
+
+    /// Returns the scope of a line that runs in the same shell, as the words of `eval` do.
+    pub(crate) fn nested(&self) -> Self {
+        Self { nesting: self.nesting + 1, ..self.clone() }
     }
 
     pub(crate) fn is_too_deep(&self) -> bool {
-        self.launchers.len() > THROUGH_MAX
+        self.launchers.len() + self.nesting > THROUGH_MAX
     }
 }
 

@@ -1,5 +1,5 @@
-//! The variables that determine which program runs or what a name means; setting one makes a line
-//! unknown. A program may have more of them; the sandbox limits the programs that it starts.
+//! The variables that determine which program runs or what a name means, and what setting one does to
+//! a line. A program may have more of them; the sandbox limits the programs that it starts.
 
 /// A name that ends in `*` stands for every name with this prefix.
 const EXECUTION_VARIABLES: &[&str] = &[
@@ -71,24 +71,99 @@ const HARMLESS_VARIABLES: &[&str] = &[
     "PYTHONUNBUFFERED",
 ];
 
+/// Variables whose value is a command line, for the programs that read it.
+const COMMAND_VARIABLES: &[&str] = &[
+    "BROWSER",
+    "EDITOR",
+    "GIT_ASKPASS",
+    "GIT_EDITOR",
+    "GIT_EXTERNAL_DIFF",
+    "GIT_PAGER",
+    "GIT_PROXY_COMMAND",
+    "GIT_SEQUENCE_EDITOR",
+    "GIT_SSH",
+    "GIT_SSH_COMMAND",
+    "MANPAGER",
+    "PAGER",
+    "RSYNC_RSH",
+    "RUSTC*",
+    "SHELL",
+    "VISUAL",
+];
+
+/// Variables whose value changes what words mean, or holds settings that run commands.
+const READING_VARIABLES: &[&str] = &[
+    "BASHOPTS",
+    "BASH_*",
+    "GIT_CONFIG*",
+    "LESSCLOSE",
+    "LESSOPEN",
+    "MAKEFLAGS",
+    "POSIXLY_CORRECT",
+    "PROMPT_COMMAND",
+    "PS0",
+    "PS1",
+    "PS2",
+    "PS4",
+    "RSYNC_*",
+    "SHELLOPTS",
+    "TAPE",
+    "TAR_OPTIONS",
+];
+
 /// Values that turn paging and editing off, as clients without a terminal set them.
 const DOES_NOTHING: &[&str] = &["", ":", "cat", "true"];
 
-/// Returns whether setting the variable to this value, if it is known, determines which program
-/// runs.
-pub(crate) fn decides_what_runs(name: &str, value: Option<&str>) -> bool {
-    let names_program = name.ends_with("PAGER") || name.ends_with("EDITOR");
-    let does_nothing = value.is_some_and(|value| DOES_NOTHING.contains(&value));
-    is_execution_variable(name) && !(names_program && does_nothing)
+/// The effect of setting a variable on the commands of a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum VariableEffect<'a> {
+    Harmless,
+    /// Programs load other files, or a name is looked up elsewhere. The words of commands stay.
+    SearchPath,
+    /// Programs run this line.
+    Runs(&'a str),
+    /// The variable may run anything.
+    RunsAnything,
+}
+
+/// Returns the effect of setting the variable to this value, if it is known.
+pub(crate) fn effect<'a>(name: &str, value: Option<&'a str>) -> VariableEffect<'a> {
+    if !is_execution_variable(name) {
+        return VariableEffect::Harmless;
+    }
+    if COMMAND_VARIABLES.iter().any(|entry| is_meant(entry, name)) {
+        return match value {
+            Some(value) if DOES_NOTHING.contains(&value) => VariableEffect::Harmless,
+            Some(line) => VariableEffect::Runs(line),
+            None => VariableEffect::RunsAnything,
+        };
+    }
+    let has_job_count = || {
+        value.is_some_and(|value| {
+            let rest = value.strip_prefix("-j").or(value.strip_prefix("--jobs=")).unwrap_or("x");
+            rest.bytes().all(|byte| byte.is_ascii_digit())
+        })
+    };
+    if name == "MAKEFLAGS" && has_job_count() {
+        return VariableEffect::Harmless;
+    }
+    if READING_VARIABLES.iter().any(|entry| is_meant(entry, name)) {
+        return VariableEffect::RunsAnything;
+    }
+    VariableEffect::SearchPath
+}
+
+fn is_meant(entry: &str, name: &str) -> bool {
+    match entry.strip_suffix('*') {
+        Some(start) => name.starts_with(start),
+        None => entry == name,
+    }
 }
 
 /// Returns whether setting the variable may determine which program runs.
 pub(crate) fn is_execution_variable(name: &str) -> bool {
-    let is_meant = |entry: &&str| match entry.strip_suffix('*') {
-        Some(start) => name.starts_with(start),
-        None => *entry == name,
-    };
-    !HARMLESS_VARIABLES.contains(&name) && EXECUTION_VARIABLES.iter().any(is_meant)
+    !HARMLESS_VARIABLES.contains(&name)
+        && EXECUTION_VARIABLES.iter().any(|entry| is_meant(entry, name))
 }
 
 /// Returns whether text contains such a variable as a separate word, because arithmetic can set it.
@@ -109,12 +184,19 @@ mod tests {
         for name in ["PATHS", "CC", "x", "", "GIT_AUTHOR_NAME", "RUST_LOG", "PYTHONUNBUFFERED"] {
             assert!(!is_execution_variable(name), "{name}");
         }
-        assert!(
-            decides_what_runs("GIT_PAGER", Some("less")) && decides_what_runs("GIT_PAGER", None)
-        );
-        assert!(
-            !decides_what_runs("GIT_PAGER", Some("cat")) && decides_what_runs("PATH", Some("cat"))
-        );
+        let check = |name: &str, value: Option<&str>, expect: VariableEffect<'_>| {
+            assert_eq!(effect(name, value), expect, "{name}");
+        };
+        check("GIT_PAGER", Some("cat"), VariableEffect::Harmless);
+        check("GIT_PAGER", Some("less -R"), VariableEffect::Runs("less -R"));
+        check("GIT_PAGER", None, VariableEffect::RunsAnything);
+        check("PATH", Some("cat"), VariableEffect::SearchPath);
+        check("LD_PRELOAD", None, VariableEffect::SearchPath);
+        check("BASH_ENV", Some("x"), VariableEffect::RunsAnything);
+        check("GIT_CONFIG_COUNT", Some("1"), VariableEffect::RunsAnything);
+        check("MAKEFLAGS", Some("-j8"), VariableEffect::Harmless);
+        check("MAKEFLAGS", Some("--eval=x"), VariableEffect::RunsAnything);
+        check("NODE_ENV", None, VariableEffect::Harmless);
         assert!(
             mentions_execution_variable("x=1,PATH=2")
                 && !mentions_execution_variable("x=1,PATHX=2")

@@ -83,6 +83,14 @@ pub(super) const UTILITIES: &[Utility] = &[
         &["lines", "bytes", "pid", "sleep-interval", "max-unchanged-stats"],
         NO_PATHS,
     ),
+    // They replace a file by a packed one of another name, and back.
+    row(
+        &["bunzip2", "bzip2", "gunzip", "gzip", "lz4", "unxz", "unzstd", "xz", "zstd"],
+        OperandRole::Either,
+        "So",
+        &["suffix"],
+        NO_PATHS,
+    ),
     row(&["hexdump", "hd"], OperandRole::Reads, "ens", NONE, &[("f", Read)]),
     row(
         &["install"],
@@ -119,6 +127,13 @@ pub(super) const UTILITIES: &[Utility] = &[
         &[("f", Read), ("file", Read), ("ignore-file", Read)],
     ),
     row(&["rm", "rmdir", "unlink"], OperandRole::Writes, "", NONE, NO_PATHS),
+    row(
+        &["shuf"],
+        OperandRole::Reads,
+        "in",
+        &["input-range", "head-count"],
+        &[("o", Write), ("output", Write), ("random-source", Read)],
+    ),
     row(&["shred"], OperandRole::Writes, "ns", &["iterations", "size"], &[("random-source", Read)]),
     row(
         &["sort"],

@@ -1,14 +1,31 @@
 //! `awk`: a script runs commands through `system`, pipes, and indirect calls, and reads and writes
 //! files by name. A script without any of these characters is plain.
 
-use crate::analysis::CommandWord;
+use crate::analysis::{CommandWord, UnknownReason};
 
 /// Text that a script needs to start a command or to name a file.
 const REACHING: &[&str] = &["system", "|", ">", "getline", "@", "ARGV"];
 const FLAGS: &[&str] = &["-P", "--posix", "-S", "--sandbox", "-b", "-c"];
 
+/// Returns why the script does more than read its operands, as far as its text shows.
+pub(super) fn unknown_reason(arguments: &[CommandWord]) -> Option<UnknownReason> {
+    let is_running = |script: &str| {
+        let after_bar = script.replace("||", " ");
+        let mut piped = after_bar.split('|').skip(1).map(str::trim_start);
+        script.contains("system")
+            || piped.any(|rest| rest.starts_with(['"', '&']) || rest.starts_with("getline"))
+    };
+    if is_plain(arguments) {
+        None
+    } else if arguments.iter().filter_map(CommandWord::literal).any(is_running) {
+        Some(UnknownReason::RunsOthers)
+    } else {
+        Some(UnknownReason::StartsOthers)
+    }
+}
+
 /// Returns whether the script is literal and plain, and no other code is loaded.
-pub(super) fn is_plain(arguments: &[CommandWord]) -> bool {
+fn is_plain(arguments: &[CommandWord]) -> bool {
     let mut rest = arguments;
     while let Some((first, after)) = rest.split_first() {
         let Some(text) = first.literal() else { return false };

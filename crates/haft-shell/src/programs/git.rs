@@ -2,9 +2,9 @@
 //! Protecting the repository's configuration file covers the programs in it; this module checks
 //! those that the command line can add.
 
-use super::path_within;
-use crate::analysis::CommandWord;
+use super::{StartedPrograms, path_within};
 use crate::analysis::FileUseMode::{self, Read, Write};
+use crate::analysis::{CommandWord, UnknownReason};
 
 /// Settings that only change the appearance, or the user's name.
 const HARMLESS_SETTINGS: &[&str] = &[
@@ -82,8 +82,168 @@ const READING_SETTINGS: &[&str] = &["--get", "--get-all", "--get-regexp", "--lis
 const WRITING_SETTINGS: &[&str] =
     &["--add", "--global", "--local", "--replace-all", "--unset", "--unset-all"];
 
+/// Settings whose value runs, or that lead to such settings. A last dot stands for a whole section.
+const RUNNING_SETTINGS: &[&str] = &[
+    "alias.",
+    "browser.",
+    "core.alternaterefscommand",
+    "core.askpass",
+    "core.editor",
+    "core.fsmonitor",
+    "core.gitproxy",
+    "core.hookspath",
+    "core.pager",
+    "core.sshcommand",
+    "credential.",
+    "diff.",
+    "difftool.",
+    "filter.",
+    "gpg.",
+    "guitool.",
+    "help.autocorrect",
+    "include.",
+    "includeif.",
+    "instaweb.",
+    "interactive.difffilter",
+    "man.",
+    "merge.",
+    "mergetool.",
+    "pager.",
+    "protocol.",
+    "remote.",
+    "sendemail.",
+    "sequence.editor",
+    "submodule.",
+    "trailer.",
+    "uploadpack.",
+    "url.",
+    "web.",
+];
+
+/// Values that run nothing.
+const VALUES_DOING_NOTHING: &[&str] = &["", ":", "cat", "false", "true"];
+
+/// Options of subcommands whose value is a command line.
+const LINE_OPTIONS: &[&str] =
+    &["--exec", "--extcmd", "--receive-pack", "--upload-pack", "--open-files-in-pager"];
+
+/// Returns what git starts because of its arguments; `None` if it runs only its own parts.
+pub(super) fn started(arguments: &[CommandWord]) -> Option<StartedPrograms> {
+    if is_plain(arguments) {
+        return None;
+    }
+    let mut found = StartedPrograms::none(UnknownReason::StartsOthers);
+    let mut rest = arguments;
+    while let Some((first, after)) = rest.split_first() {
+        rest = after;
+        let Some(text) = first.literal() else { continue };
+        match text {
+            "-c" => {
+                let setting = rest.first().and_then(CommandWord::literal);
+                add_setting(&mut found, setting);
+                rest = rest.get(1..).unwrap_or_default();
+            }
+            "--config-env" => found.reason = UnknownReason::RunsOthers,
+            text if text.starts_with("--config-env=") => found.reason = UnknownReason::RunsOthers,
+            "-C" | "--work-tree" | "--namespace" | "--git-dir" | "--exec-path" => {
+                rest = rest.get(1..).unwrap_or_default();
+            }
+            text if text.starts_with('-') => {}
+            name => {
+                add_subcommand(&mut found, name, rest);
+                break;
+            }
+        }
+    }
+    Some(found)
+}
+
+/// Records the effect of one setting on the command line.
+fn add_setting(found: &mut StartedPrograms, setting: Option<&str>) {
+    let Some((name, value)) = setting.map(|text| text.split_once('=').unwrap_or((text, "true")))
+    else {
+        found.reason = UnknownReason::RunsOthers;
+        return;
+    };
+    let name = name.to_ascii_lowercase();
+    let is_running = RUNNING_SETTINGS.iter().any(|known| match known.strip_suffix('.') {
+        Some(section) => name.split('.').next() == Some(section),
+        None => name == *known,
+    });
+    if !is_running || is_harmless(&name) || VALUES_DOING_NOTHING.contains(&value) {
+        return;
+    }
+    match value.strip_prefix('!') {
+        Some(line) => found.lines.push(line.to_owned()),
+        None if name.starts_with("alias.") => found.lines.push(format!("git {value}")),
+        None => found.lines.push(value.to_owned()),
+    }
+    // Some of these settings lead to others, and a shell may read the value in another way.
+    let is_only_line =
+        ["alias.", "core.pager", "core.editor", "pager.", "sequence.editor", "core.sshcommand"];
+    if !is_only_line.iter().any(|only| name.starts_with(only)) {
+        found.reason = UnknownReason::RunsOthers;
+    }
+}
+
+/// Records what the arguments of a subcommand start.
+fn add_subcommand(found: &mut StartedPrograms, name: &str, arguments: &[CommandWord]) {
+    let is_option = |word: &&CommandWord| word.literal().is_some_and(|text| text.starts_with('-'));
+    let operands = |from: &[CommandWord]| {
+        let skipped = from.iter().take_while(is_option).count();
+        from.get(skipped..).unwrap_or_default().to_vec()
+    };
+    for (at, word) in arguments.iter().enumerate() {
+        let Some(text) = word.literal() else { continue };
+        let next = || arguments.get(at + 1).and_then(CommandWord::literal);
+        let (option, joined) = match text.split_once('=') {
+            Some((option, value)) => (option, Some(value)),
+            None => (text, None),
+        };
+        let is_line = option.len() >= LETTERS_MIN
+            && LINE_OPTIONS.iter().any(|known| known.starts_with(option));
+        let is_short = matches!((name, text), ("rebase" | "difftool", "-x") | ("clone", "-u"));
+        if is_line || is_short {
+            match joined.or_else(next) {
+                Some(line) => found.lines.push(line.to_owned()),
+                None => found.reason = UnknownReason::RunsOthers,
+            }
+        }
+        if matches!((name, option), ("clone", "-c" | "--config")) {
+            add_setting(found, joined.or_else(next));
+        }
+        if let Some(line) = text.strip_prefix("ext::") {
+            found.lines.push(line.to_owned());
+        }
+        let is_filter = name == "filter-branch" && text.contains(char::is_whitespace);
+        if is_filter || text.starts_with("--sendmail-cmd=") {
+            found.lines.push(joined.unwrap_or(text).to_owned());
+        }
+    }
+    match name {
+        "bisect" if arguments.first().and_then(CommandWord::literal) == Some("run") => {
+            found.commands.push(operands(arguments.get(1..).unwrap_or_default()));
+        }
+        "submodule" => {
+            let at = arguments.iter().position(|word| word.literal() == Some("foreach"));
+            let words = operands(at.and_then(|at| arguments.get(at + 1..)).unwrap_or_default());
+            match words.as_slice() {
+                [] => {}
+                [CommandWord::Literal(line)] => found.lines.push(line.clone()),
+                [only] if only.quoted_line().is_some() => found.lines.extend(only.quoted_line()),
+                _ => found.commands.push(words),
+            }
+        }
+        "for-each-repo" => {
+            let git = std::iter::once(CommandWord::Literal("git".to_owned()));
+            found.commands.push(git.chain(operands(arguments)).collect());
+        }
+        _ => {}
+    }
+}
+
 /// Returns whether the arguments make git run only its own parts.
-pub(super) fn is_plain(arguments: &[CommandWord]) -> bool {
+fn is_plain(arguments: &[CommandWord]) -> bool {
     let mut rest = arguments;
     loop {
         let Some((first, after)) = rest.split_first() else { return true };
@@ -149,6 +309,12 @@ fn subcommand_files<'a>(name: &str, words: &[&'a str]) -> Vec<(&'a str, FileUseM
         // words may be commits.
         "grep" if after.len() < 2 => vec!["."],
         "annotate" | "blame" => operands().chain(named()).collect(),
+        // It removes files that are not tracked, of which it names only directories.
+        "clean" => {
+            let places: Vec<_> = operands().chain(named()).collect();
+            let places = if places.is_empty() { vec!["."] } else { places };
+            return places.into_iter().map(|path| (path, Write)).collect();
+        }
         "diff" | "grep" | "log" | "show" => named().collect(),
         _ => Vec::new(),
     };

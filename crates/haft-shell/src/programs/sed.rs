@@ -2,7 +2,7 @@
 //! Scripts are parsed just enough to exclude these commands; a script that cannot be parsed counts
 //! as using them.
 
-use crate::analysis::{CommandWord, FileUseMode};
+use crate::analysis::{CommandWord, FileUseMode, UnknownReason};
 
 const FLAGS: &[&str] = &[
     "--debug",
@@ -26,8 +26,18 @@ struct SedArguments<'a> {
     in_place: Option<&'a str>,
 }
 
+/// Returns why a script does more than edit, as far as its text shows.
+pub(super) fn unknown_reason(arguments: &[CommandWord]) -> Option<UnknownReason> {
+    let is_literal = arguments.iter().all(|word| word.literal().is_some());
+    (!is_plain(arguments)).then_some(if is_literal {
+        UnknownReason::RunsOthers
+    } else {
+        UnknownReason::StartsOthers
+    })
+}
+
 /// Returns whether every script is literal and plain.
-pub(super) fn is_plain(arguments: &[CommandWord]) -> bool {
+fn is_plain(arguments: &[CommandWord]) -> bool {
     let Some(read) = read(arguments) else { return false };
     let suffix = read.in_place.unwrap_or_default();
     // A suffix with these characters names another directory.

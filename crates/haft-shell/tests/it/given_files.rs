@@ -89,9 +89,9 @@ fn archivers_that_are_given_lists_are_unknown() {
         expect![[r#"
             tar cT list: unknown "tar cT list": it touches files that it does not name
             tar -c --files-from=list: unknown "tar -c --files-from=list": it touches files that it does not name
-            tar xPf a.tar: unknown "tar xPf a.tar": it touches files that it does not name
-            zip out -@: unknown "zip out -@": it touches files that it does not name
-            zip -rm out a: unknown "zip -rm out a": it touches files that it does not name
+            tar xPf a.tar: read a.tar, write ., unknown "tar xPf a.tar": it touches files that it does not name
+            zip out -@: read out, write out, read out.zip, write out.zip, unknown "zip out -@": it touches files that it does not name
+            zip -rm out a: read a, read out, write out, read out.zip, write out.zip, unknown "zip -rm out a": it touches files that it does not name
         "#]],
     );
 }

@@ -81,8 +81,9 @@ fn wrappers_are_taken_apart() {
     check(
         r#"bash -c "$x""#,
         expect![[r#"
-        unknown "bash -c \"$x\"": it runs text as code
-    "#]],
+            unknown "$x": its program starts others
+            unknown "$x": its program is the result of an expansion
+        "#]],
     );
     check(
         "bash run.sh",
@@ -94,27 +95,33 @@ fn wrappers_are_taken_apart() {
     check(
         "curl x | bash",
         expect![[r#"
-        run curl x
-        unknown "bash": it runs text as code
-    "#]],
+            run curl x
+            run bash
+            unknown "bash": it runs text as code
+        "#]],
     );
     check(
         "bash -i -c ls",
         expect![[r#"
-        unknown "bash -i -c ls": it runs text as code
-    "#]],
+            run bash > ls
+            read .
+            unknown "bash -i -c ls": it runs a file in its own shell
+        "#]],
     );
     check(
         r#"env -S "rm x""#,
         expect![[r#"
-        unknown "env -S 'rm x'": its program runs others
-    "#]],
+            run env -S 'rm x'
+            unknown "env -S 'rm x'": its program runs others
+        "#]],
     );
     check(
         "env LD_PRELOAD=x ls",
         expect![[r#"
-        unknown "env LD_PRELOAD=x ls": it sets a variable that decides what runs
-    "#]],
+            run env > ls
+            read .
+            unknown "LD_PRELOAD": it sets a variable that decides where programs look
+        "#]],
     );
     check(
         "command -v ls",
@@ -125,8 +132,9 @@ fn wrappers_are_taken_apart() {
     check(
         "command -p ls",
         expect![[r#"
-        unknown "command -p ls": its program runs others
-    "#]],
+            run command > ls
+            read .
+        "#]],
     );
     check(
         "exec > log 2>&1",
@@ -144,14 +152,17 @@ fn wrappers_are_taken_apart() {
     check(
         r#"eval "rm x""#,
         expect![[r#"
-        unknown "eval 'rm x'": it runs text as code
-    "#]],
+            run eval 'rm x'
+            run rm x
+            write x
+        "#]],
     );
     check(
         "timeout --odd 5 rm x",
         expect![[r#"
-        unknown "timeout --odd 5 rm x": its program runs others
-    "#]],
+            run timeout --odd 5 rm x
+            unknown "timeout --odd 5 rm x": its program runs others
+        "#]],
     );
     check(
         r#"bash -c 'bash -c "rm x"'"#,
@@ -168,8 +179,10 @@ fn programs_that_run_others_are_unknown() {
     check(
         "git -c alias.x='!rm' x",
         expect![[r#"
-        unknown "git -c 'alias.x=!rm' x": its program runs others
-    "#]],
+            run git -c 'alias.x=!rm' x
+            run git > rm
+            unknown "git -c 'alias.x=!rm' x": its program starts others
+        "#]],
     );
     check(
         "git -c user.name=x commit",
@@ -180,8 +193,9 @@ fn programs_that_run_others_are_unknown() {
     check(
         "git config core.pager x",
         expect![[r#"
-        unknown "git config core.pager x": its program runs others
-    "#]],
+            run git config core.pager x
+            unknown "git config core.pager x": its program starts others
+        "#]],
     );
     check(
         "git config user.name x",
@@ -192,50 +206,64 @@ fn programs_that_run_others_are_unknown() {
     check(
         "git rebase --exec x",
         expect![[r#"
-        unknown "git rebase --exec x": its program runs others
-    "#]],
+            run git rebase --exec x
+            run git > x
+            unknown "git rebase --exec x": its program starts others
+        "#]],
     );
     check(
         "git clone ext::x",
         expect![[r#"
-        unknown "git clone ext::x": its program runs others
-    "#]],
+            run git clone ext::x
+            run git > x
+            unknown "git clone ext::x": its program starts others
+        "#]],
     );
     check(
         "git bisect run x",
         expect![[r#"
-        unknown "git bisect run x": its program runs others
-    "#]],
+            run git bisect run x
+            run git > x
+            unknown "git bisect run x": its program starts others
+        "#]],
     );
     check(
         "sed 's/a/b/e' f",
         expect![[r#"
-        unknown "sed s/a/b/e f": its program runs others
-    "#]],
+            run sed s/a/b/e f
+            read f
+            unknown "sed s/a/b/e f": its program runs others
+        "#]],
     );
     check(
         "sed -n 'w out' f",
         expect![[r#"
-        unknown "sed -n 'w out' f": its program runs others
-    "#]],
+            run sed -n 'w out' f
+            read f
+            unknown "sed -n 'w out' f": its program runs others
+        "#]],
     );
     check(
         r#"sed "s/a/$x/" f"#,
         expect![[r#"
-        unknown "sed \"s/a/$x/\" f": its program runs others
-    "#]],
+            partly sed "s/a/$x/" f
+            unknown "sed \"s/a/$x/\" f": its program starts others
+        "#]],
     );
     check(
         r#"awk '{print $1 > "x"}' f"#,
         expect![[r#"
-        unknown "awk '{print $1 > \"x\"}' f": its program runs others
-    "#]],
+            run awk '{print $1 > "x"}' f
+            read f
+            unknown "awk '{print $1 > \"x\"}' f": its program starts others
+        "#]],
     );
     check(
         r#"awk 'BEGIN{system("x")}'"#,
         expect![[r#"
-        unknown "awk 'BEGIN{system(\"x\")}'": its program runs others
-    "#]],
+            run awk 'BEGIN{system("x")}'
+            unknown "awk 'BEGIN{system(\"x\")}'": its program runs others
+        "#]],
     );
     check(
         "awk -F: '$1 == 2' f",
@@ -255,56 +283,79 @@ fn programs_that_run_others_are_unknown() {
     check(
         "tar --to-c=x -xf a",
         expect![[r#"
-        unknown "tar --to-c=x -xf a": its program runs others
-    "#]],
+            run tar --to-c=x -xf a
+            run tar > x
+            read a
+            write .
+            unknown "tar --to-c=x -xf a": its program starts others
+        "#]],
     );
     check(
         "tar xIf x a",
         expect![[r#"
-        unknown "tar xIf x a": its program runs others
-    "#]],
+            run tar xIf x a
+            run tar > x
+            read a
+            write .
+            unknown "tar xIf x a": its program starts others
+        "#]],
     );
     check(
         "rsync -e x a b",
         expect![[r#"
-        unknown "rsync -e x a b": its program runs others
-    "#]],
+            run rsync -e x a b
+            run rsync > x
+            unknown "rsync -e x a b": its program starts others
+        "#]],
     );
     check(
         "rg --pre x y",
         expect![[r#"
-        unknown "rg --pre x y": its program runs others
-    "#]],
+            run rg --pre x y
+            run rg > x
+            read y
+            unknown "rg --pre x y": its program starts others
+        "#]],
     );
     check(
         "sort --compress-prog=x f",
         expect![[r#"
-        unknown "sort --compress-prog=x f": its program runs others
-    "#]],
+            run sort --compress-prog=x f
+            run sort > x
+            read f
+            unknown "sort --compress-prog=x f": its program starts others
+        "#]],
     );
     check(
         "ssh host ls",
         expect![[r#"
-        unknown "ssh host ls": its program runs others
-    "#]],
+            run ssh host ls
+            run ssh > host ls
+            run ssh > ls
+            unknown "ssh host ls": its program starts others
+            unknown ".": its directory is not known
+        "#]],
     );
     check(
         "vim f",
         expect![[r#"
-        unknown "vim f": its program runs others
-    "#]],
+            run vim f
+            unknown "vim f": its program starts others
+        "#]],
     );
     check(
         "less f",
         expect![[r#"
-        unknown "less f": its program runs others
-    "#]],
+            run less f
+            unknown "less f": its program starts others
+        "#]],
     );
     check(
         "man ls",
         expect![[r#"
-        unknown "man ls": its program runs others
-    "#]],
+            run man ls
+            unknown "man ls": its program starts others
+        "#]],
     );
     check(
         "grep -rn x src",
@@ -316,14 +367,19 @@ fn programs_that_run_others_are_unknown() {
     check(
         "cp -b a b",
         expect![[r#"
-        unknown "cp -b a b": it touches files that it does not name
-    "#]],
+            run cp -b a b
+            read a
+            write b
+            unknown "cp -b a b": it touches files that it does not name
+        "#]],
     );
     check(
         "md5sum -c list",
         expect![[r#"
-        unknown "md5sum -c list": it touches files that it does not name
-    "#]],
+            run md5sum -c list
+            read list
+            unknown "md5sum -c list": it touches files that it does not name
+        "#]],
     );
     check(
         "make test",
@@ -351,20 +407,26 @@ fn what_changes_the_shell_is_unknown() {
     check(
         "source env.sh",
         expect![[r#"
-        unknown "source env.sh": it runs text as code
-    "#]],
+            run source env.sh
+            read env.sh
+            unknown "source env.sh": it runs a file in its own shell
+        "#]],
     );
     check(
         "alias ls=rm",
         expect![[r#"
-        unknown "alias ls=rm": it changes what commands mean
-    "#]],
+            run alias ls=rm
+            run rm
+            unknown "alias ls=rm": its program starts others
+        "#]],
     );
     check(
         "trap 'rm x' EXIT",
         expect![[r#"
-        unknown "trap 'rm x' EXIT": it changes what commands mean
-    "#]],
+            run trap 'rm x' EXIT
+            run rm x
+            unknown "x": its directory is not known
+        "#]],
     );
     check(
         "ls() { rm x; }; ls",
@@ -378,65 +440,74 @@ fn what_changes_the_shell_is_unknown() {
     check(
         "set -o posix",
         expect![[r#"
-        unknown "set -o posix": it changes what commands mean
-    "#]],
+            run set -o posix
+            unknown "set -o posix": it changes what commands mean
+        "#]],
     );
     check(
         "shopt -s extglob",
         expect![[r#"
-        unknown "shopt -s extglob": it changes what commands mean
-    "#]],
+            run shopt -s extglob
+            unknown "shopt -s extglob": it changes what commands mean
+        "#]],
     );
     check(
         "enable -n echo",
         expect![[r#"
-        unknown "enable -n echo": it changes what commands mean
-    "#]],
+            run enable -n echo
+            unknown "enable -n echo": it changes what commands mean
+        "#]],
     );
     check(
         "hash -p /x ls",
         expect![[r#"
-        unknown "hash -p /x ls": it changes what commands mean
-    "#]],
+            run hash -p /x ls
+            unknown "hash -p /x ls": it changes what commands mean
+        "#]],
     );
     check(
         "PATH=/x ls",
         expect![[r#"
-        run ls
-        read .
-        unknown "PATH=/x": it sets a variable that decides what runs
-    "#]],
+            run ls
+            read .
+            unknown "PATH=/x": it sets a variable that decides where programs look
+        "#]],
     );
     check(
         "export PATH=$PATH:/x",
         expect![[r#"
-        unknown "export PATH=$PATH:/x": it sets a variable that decides what runs
-    "#]],
+            partly export PATH=$PATH:/x
+            unknown "export PATH=$PATH:/x": it sets a variable that decides where programs look
+        "#]],
     );
     check(
         "export $x",
         expect![[r#"
-        unknown "export $x": it sets a variable that decides what runs
-    "#]],
+            partly export $x
+            unknown "export $x": it sets a variable that decides what runs
+        "#]],
     );
     check(
         "declare -n r=PATH",
         expect![[r#"
-        unknown "declare -n r=PATH": it changes what commands mean
-    "#]],
+            run declare -n r=PATH
+            unknown "declare -n r=PATH": it changes what commands mean
+        "#]],
     );
     check(
         "unset PATH",
         expect![[r#"
-        unknown "unset PATH": it sets a variable that decides what runs
-    "#]],
+            run unset PATH
+            unknown "unset PATH": it sets a variable that decides where programs look
+        "#]],
     );
     check(
         "read PATH < f",
         expect![[r#"
-        read f
-        unknown "read PATH": it sets a variable that decides what runs
-    "#]],
+            run read PATH
+            read f
+            unknown "read PATH": it sets a variable that decides where programs look
+        "#]],
     );
     check(
         "coproc rm x",
@@ -453,16 +524,17 @@ fn what_changes_the_shell_is_unknown() {
     check(
         "printf -v PATH x",
         expect![[r#"
-        unknown "printf -v PATH x": it sets a variable that decides what runs
-    "#]],
+            run printf -v PATH x
+            unknown "printf -v PATH x": it sets a variable that decides where programs look
+        "#]],
     );
     check(
         "for PATH in x; do ls; done",
         expect![[r#"
-        run ls
-        read .
-        unknown "PATH": it sets a variable that decides what runs
-    "#]],
+            run ls
+            read .
+            unknown "PATH": it sets a variable that decides where programs look
+        "#]],
     );
     check(
         "echo ${x:-$(rm y)}",
@@ -495,9 +567,10 @@ fn what_changes_the_shell_is_unknown() {
     check(
         "mapfile -C x y < f",
         expect![[r#"
-        read f
-        unknown "mapfile -C x y": it runs text as code
-    "#]],
+            run mapfile -C x y
+            read f
+            unknown "mapfile -C x y": it runs text as code
+        "#]],
     );
     check(
         "echo a)",
@@ -524,8 +597,9 @@ fn options_are_not_taken_for_what_they_are_not() {
     check(
         "xargs --max-lines rm x",
         expect![[r#"
-        unknown "xargs --max-lines rm x": its program runs others
-    "#]],
+            run xargs --max-lines rm x
+            unknown "xargs --max-lines rm x": its program runs others
+        "#]],
     );
     check(
         "find '!x' -delete",
@@ -538,20 +612,25 @@ fn options_are_not_taken_for_what_they_are_not() {
     check(
         "bash +e -c 'rm x'",
         expect![[r#"
-        unknown "bash +e -c 'rm x'": it runs text as code
-    "#]],
+            run bash +e -c 'rm x'
+            unknown "bash +e -c 'rm x'": it runs text as code
+        "#]],
     );
     check(
         "sh -c '((rm x))'",
         expect![[r#"
-        unknown "sh -c '((rm x))'": it contains an unsupported construct
-    "#]],
+            run sh -c '((rm x))'
+            unknown "sh -c '((rm x))'": it contains an unsupported construct
+        "#]],
     );
     check(
         "zsh -c ls",
         expect![[r#"
-        unknown "zsh -c ls": its program runs others
-    "#]],
+            run zsh -c ls
+            run zsh > ls
+            unknown "zsh -c ls": its program runs others
+            unknown ".": its directory is not known
+        "#]],
     );
     check(
         r#"grep "$x" src"#,
@@ -699,6 +778,192 @@ fn unusual_lines_are_known() {
         r#"a ${x//\//_} "${x:-"b c"}" ${x:-${y}}"#,
         expect![[r#"
             partly a ${x//\//_} "${x:-"b c"}" ${x:-${y}}
+        "#]],
+    );
+}
+
+#[test]
+fn what_a_launcher_starts_is_found_through_its_options() {
+    let finds = |line: &str| {
+        let analysis = analyze_line(line);
+        let is_push = |text: &str| text == "git push" || text.starts_with("git push ");
+        analysis.commands.iter().any(|command| is_push(&command.text()))
+    };
+    for line in [
+        "linux64 git push",
+        "linux32 git push",
+        "setarch x86_64 -R git push",
+        "setarch -R git push",
+        "taskset -c 0 git push",
+        "chrt -o 0 git push",
+        "numactl -N 0 git push",
+        "ssh-agent git push",
+        "flock /tmp/lock git push",
+        "flock /tmp/lock -c 'git push'",
+        "script -qc 'git push' /dev/null",
+        "su -c 'git push' you",
+        "strace -f -o out git push",
+        "unshare -r git push",
+        "watch -n 1 git push",
+        "busybox sh -c 'git push'",
+        "ssh host 'cd x && git push'",
+        "bash -lc 'git push'",
+        "sh -c \"cd $DIR && git push\"",
+        "timeout $T git push",
+        "env A=$x git push",
+        "sudo env A=1 git push",
+        "eval 'git push'",
+        "eval git push",
+        "trap 'git push' EXIT",
+        "trap \"git push $x\" EXIT",
+        "alias p='git push'",
+        "GIT_EDITOR='git push' git commit",
+        "export EDITOR='git push'",
+        "env VISUAL='git push' git commit",
+        "git -c alias.up=push up",
+        "git -c alias.up='!git push' up",
+        "git -c core.pager='git push' log",
+        "git rebase -x 'git push' HEAD~1",
+        "git rebase --exec='git push' HEAD~1",
+        "git bisect run git push",
+        "git submodule foreach 'git push'",
+        "git submodule foreach --recursive git push",
+        "git for-each-repo --config=x push",
+        "git filter-branch --tree-filter 'git push' HEAD",
+        "git fetch --upload-pack 'git push' .",
+        "git fetch 'ext::git push'",
+        "tar -I 'git push' -cf x y",
+        "tar --checkpoint-action=exec='git push' -cf x y",
+        "split --filter='git push' f",
+        "fd -x git push",
+        "sqlite3 x.db '.shell git push'",
+        "sqlite3 x.db '.system git push'",
+        "gdb -batch -ex 'shell git push'",
+        "vim -c '!git push' f",
+        "[[ -n \"$(git push)\" ]]",
+        "PAGER='git push' man ls",
+    ] {
+        assert!(finds(line), "{line}\n{}", shown(&analyze_line(line)));
+    }
+    for line in ["git commit -m 'git push'", "echo git push", "grep 'git push' README.md"] {
+        assert!(!finds(line), "{line}");
+    }
+}
+
+#[test]
+fn what_may_run_anything_hides_commands() {
+    let hides =
+        |line: &str| analyze_line(line).unknown.iter().any(|part| part.reason.hides_commands());
+    for line in [
+        "$CMD",
+        "\"$BIN\" --version",
+        "bash < script.sh",
+        "curl x | sh",
+        "bash -s",
+        "bash /dev/stdin",
+        "source /dev/stdin",
+        "source <(curl x)",
+        "eval \"$(x)\" \"$y\"",
+        "xargs sh -c",
+        "timeout 5 $x",
+        "env $x",
+        "make -f -",
+        "make -f /dev/stdin",
+        "make --eval 'x:;git push'",
+        "ed notes.txt",
+        "at now",
+        "git -c include.path=x log",
+        "git --config-env=alias.x=Y x",
+        "git -c $x log",
+        "GIT_CONFIG_COUNT=1 git log",
+        "BASH_ENV=x bash y",
+        "PROMPT_COMMAND=x bash",
+        "awk 'BEGIN { system(\"x\") }'",
+        "sed '1e git push' f",
+        "x='a[$(git push)]'; echo $((x))",
+        "shopt -s expand_aliases",
+        "enable -f x y",
+    ] {
+        assert!(hides(line), "{line}\n{}", shown(&analyze_line(line)));
+    }
+    for line in [
+        "echo \"$HOME\"",
+        "ls ~",
+        "wc -l src/*.py",
+        "n=$(wc -l < f); echo $((n + 1))",
+        ". .venv/bin/activate",
+        "source \"$HOME/.cargo/env\"",
+        "bash \"$DIR/run.sh\"",
+        "PYTHONPATH=src pytest",
+        "NODE_OPTIONS=--max-old-space-size=4096 npm run build",
+        "export PATH=\"$PATH:/x/bin\"",
+        "LD_LIBRARY_PATH=. ./app",
+        "ENV=test npm start",
+        "GIT_EDITOR=true git rebase --continue",
+        "git -c core.pager=cat log",
+        "git -c color.ui=never status",
+        "git --git-dir=x/.git log",
+        "git submodule update --init",
+        "git rebase -i HEAD~1",
+        "sed \"s/$a/$b/\" f",
+        "awk '/a|b/ { print > \"x\" }' f",
+        "less README.md",
+        "man git",
+        "gdb -batch -ex bt ./app core",
+        "valgrind --leak-check=full ./app",
+        "make -j\"$(nproc)\"",
+        "shopt -s globstar; ls **/*.py",
+        "set -a; source .env; set +a",
+        "[[ -v NAME ]]",
+        "for f in *.sh; do bash -n \"$f\"; done || true",
+        "xargs -n1 git log",
+    ] {
+        assert!(!hides(line), "{line}\n{}", shown(&analyze_line(line)));
+    }
+}
+
+#[test]
+fn files_that_packers_and_others_write_are_named() {
+    check(
+        "git clean -fdx",
+        expect![[r#"
+            run git clean -fdx
+            write .
+        "#]],
+    );
+    check(
+        "gzip keep.txt",
+        expect![[r#"
+            run gzip keep.txt
+            read keep.txt
+            write keep.txt
+        "#]],
+    );
+    check(
+        "shuf -o keep.txt x",
+        expect![[r#"
+            run shuf -o keep.txt x
+            write keep.txt
+            read x
+        "#]],
+    );
+    check(
+        "patch -o keep.txt a < b",
+        expect![[r#"
+            run patch -o keep.txt a
+            read b
+            write keep.txt
+            read a
+            write a
+        "#]],
+    );
+    check(
+        "sqlite3 x.db '.output keep.txt'",
+        expect![[r#"
+            run sqlite3 x.db '.output keep.txt'
+            read x.db
+            write x.db
+            write keep.txt
         "#]],
     );
 }
