@@ -47,8 +47,42 @@ pub enum Access {
 pub enum CommandLine {
     /// One program with its arguments, run without a shell.
     Argv(Vec<String>),
+    /// One program of which not everything is known: words that a shell expands, or a line that does more than run it.
+    /// The first word is the program and is literal.
+    Partial(Vec<PartialWord>),
     /// A line of shell syntax whose commands are not known.
     Unknown(String),
+}
+
+/// A word of a command that is known in part.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum PartialWord {
+    /// The value that the program receives.
+    Literal(String),
+    /// The source of a word whose value is not known before it runs, such as `$X` or `*.rs`.
+    Expanded {
+        /// The source.
+        unknown: String,
+    },
+}
+
+impl PartialWord {
+    /// Returns the word if it is literal.
+    pub fn literal(&self) -> Option<&str> {
+        match self {
+            Self::Literal(text) => Some(text),
+            Self::Expanded { .. } => None,
+        }
+    }
+
+    /// Returns the word as it is written.
+    pub fn text(&self) -> &str {
+        match self {
+            Self::Literal(text) => text,
+            Self::Expanded { unknown } => unknown,
+        }
+    }
 }
 
 impl CommandLine {
@@ -56,6 +90,9 @@ impl CommandLine {
     pub fn line(&self) -> String {
         match self {
             Self::Argv(argv) => argv.join(" "),
+            Self::Partial(words) => {
+                words.iter().map(PartialWord::text).collect::<Vec<_>>().join(" ")
+            }
             Self::Unknown(line) => line.clone(),
         }
     }

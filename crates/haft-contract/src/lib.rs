@@ -54,7 +54,7 @@ mod time;
 mod tool;
 mod withheld;
 
-pub use access::{Access, CommandLine};
+pub use access::{Access, CommandLine, PartialWord};
 pub use contract::{
     ConnectionStore, Contract, OutputLimit, ShellParameter, ToolMetadata, ToolOrigin,
 };

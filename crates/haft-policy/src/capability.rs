@@ -210,7 +210,9 @@ impl CapabilitySet {
                     // Programs are granted by name: a path to a program of that name may be any
                     // file. Arguments are matched one by one, and all of them.
                     let argv = match command {
-                        CommandLine::Unknown(_) => return cmd == "*" && args.is_none(),
+                        CommandLine::Partial(_) | CommandLine::Unknown(_) => {
+                            return cmd == "*" && args.is_none();
+                        }
                         CommandLine::Argv(argv) => argv,
                     };
                     let Some((program, arguments)) = argv.split_first() else { return false };

@@ -2,6 +2,8 @@
 //! reads or changes files that its arguments do not name. Only programs whose arguments name their files are listed. For
 //! other programs, haft derives no access from the arguments.
 
+use std::borrow::Cow;
+
 use haft_contract::CommandLine;
 
 use crate::access::PathReach;
@@ -107,9 +109,24 @@ impl CommandReach {
     pub fn of<'a>(commands: impl IntoIterator<Item = &'a CommandLine>) -> Self {
         let mut reach = Self::NOTHING;
         for command in commands {
-            let CommandLine::Argv(argv) = command else { return Self::ALL };
+            let (argv, is_whole) = match command {
+                CommandLine::Argv(argv) => (Cow::Borrowed(argv), true),
+                CommandLine::Partial(words) => {
+                    let is_whole = words.iter().all(|word| word.literal().is_some());
+                    (
+                        Cow::Owned(words.iter().map(|word| word.text().to_owned()).collect()),
+                        is_whole,
+                    )
+                }
+                CommandLine::Unknown(_) => return Self::ALL,
+            };
             let Some((program, arguments)) = argv.split_first() else { continue };
             let name = program.rsplit('/').next().unwrap_or(program);
+            let is_listed = name == "git" || PROGRAMS.iter().any(|it| it.names.contains(&name));
+            // A word that is not known may be an option.
+            if is_listed && !is_whole {
+                return Self::ALL;
+            }
             if name == "git" {
                 if git_subcommand(arguments).is_some_and(|it| GIT_SWEEPING.contains(&it)) {
                     return Self::ALL;

@@ -201,7 +201,8 @@ pub(crate) fn allowing_pattern(subject: MatchSubject<'_>) -> String {
                 Some(_) => pattern,
             }
         }
-        MatchSubject::Command(CommandLine::Unknown(_)) | MatchSubject::Nothing => "*".to_owned(),
+        MatchSubject::Command(CommandLine::Partial(_) | CommandLine::Unknown(_))
+        | MatchSubject::Nothing => "*".to_owned(),
         MatchSubject::Host(host) => normal_host(host),
         MatchSubject::Name(name) => escape(name),
     }

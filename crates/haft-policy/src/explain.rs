@@ -137,7 +137,7 @@ impl fmt::Display for DecisionBasis {
         match self {
             Self::Rule(rule) | Self::Fixed(rule) => write!(f, "the {rule} decides"),
             Self::MayContain(rule) => {
-                write!(f, "its commands are not known, and the {rule} may match one of them")
+                write!(f, "not all of its words are known, and the {rule} may match them")
             }
             Self::MayReach(rule) => {
                 write!(f, "it reaches all beneath, and the {rule} may match something there")

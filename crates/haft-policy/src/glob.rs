@@ -1,6 +1,8 @@
 //! A small glob over bytes: `*`, `?` and `[…]`. It knows nothing of paths, commands or hosts, does not backtrack
 //! exponentially, and matches bytes, so a name that is not UTF-8 is matched by a star as any other.
 
+use std::collections::HashSet;
+
 use crate::pattern_fault::PatternFault;
 
 #[cfg(test)]
@@ -8,6 +10,8 @@ mod tests;
 
 /// Stands between the words of a command. No argument and no file name can hold it.
 pub(crate) const BOUNDARY: u8 = 0;
+/// Stands for a word that is not known, in a text that may match. No text in UTF-8 holds this byte.
+pub(crate) const UNKNOWN_WORD: u8 = 0xFF;
 
 /// A compiled glob.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -100,6 +104,62 @@ impl Glob {
         let mut tokens = self.tokens.clone();
         tokens.extend([GlobToken::Byte(BOUNDARY), GlobToken::Many]);
         Self { tokens }
+    }
+
+    /// Returns whether every longer text matches that begins with a text that matches.
+    pub(crate) fn ends_with_star(&self) -> bool {
+        self.tokens.last() == Some(&GlobToken::Many)
+    }
+
+    /// Returns whether the whole text matches for some value of its unknown words. Such a word stands for any characters
+    /// without a boundary, or for no word at all.
+    pub(crate) fn may_match(&self, text: &[u8]) -> bool {
+        let mut open = vec![(0, 0)];
+        let mut seen = HashSet::new();
+        while let Some((token_at, text_at)) = open.pop() {
+            if !seen.insert((token_at, text_at)) {
+                continue;
+            }
+            let token = self.tokens.get(token_at);
+            let rest = text.get(text_at..).unwrap_or_default();
+            let Some((char, width)) = first_char(rest) else {
+                if token.is_none() {
+                    return true;
+                }
+                if token == Some(&GlobToken::Many) {
+                    open.push((token_at + 1, text_at));
+                }
+                continue;
+            };
+            if rest.starts_with(&[BOUNDARY, UNKNOWN_WORD]) {
+                open.push((token_at, text_at + 2));
+            }
+            let is_unknown = rest.first() == Some(&UNKNOWN_WORD);
+            if is_unknown {
+                open.push((token_at, text_at + 1));
+            }
+            let is_boundary = rest.first() == Some(&BOUNDARY);
+            match token {
+                None => {}
+                Some(GlobToken::Many) => {
+                    open.extend([(token_at + 1, text_at), (token_at, text_at + width)]);
+                }
+                Some(GlobToken::Byte(BOUNDARY)) if is_unknown => {}
+                // The unknown word goes on after the character that this token matches.
+                Some(_) if is_unknown => open.push((token_at + 1, text_at)),
+                Some(GlobToken::Byte(byte)) if rest.first() == Some(byte) => {
+                    open.push((token_at + 1, text_at + 1));
+                }
+                Some(GlobToken::AnyChar) if !is_boundary => {
+                    open.push((token_at + 1, text_at + width));
+                }
+                Some(GlobToken::Class(class)) if !is_boundary && class.contains(char) => {
+                    open.push((token_at + 1, text_at + width));
+                }
+                Some(GlobToken::Byte(_) | GlobToken::AnyChar | GlobToken::Class(_)) => {}
+            }
+        }
+        false
     }
 
     /// Returns whether the whole text matches.

@@ -66,8 +66,9 @@ impl NetworkGuard {
             (Self::Standard | Self::Strict, CommandLine::Argv(argv)) => {
                 (self.refused_words(argv, 0)?, argv.iter().find_map(|word| first_host(word)))
             }
-            (Self::Standard | Self::Strict, CommandLine::Unknown(line)) => {
-                (self.refused_line(line, 0)?, first_host(line))
+            (Self::Standard | Self::Strict, CommandLine::Partial(_) | CommandLine::Unknown(_)) => {
+                let line = command.line();
+                (self.refused_line(&line, 0)?, first_host(&line))
             }
         };
         Some(NetworkRefusal { host, ..refusal })

@@ -76,7 +76,7 @@ pub struct PatternError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PatternFit {
     No,
-    /// The access is a command that is not known, or reaches all beneath a directory, and the pattern may match something
+    /// The access is a command that is not known as far as the pattern names it, or reaches all beneath a directory, and the pattern may match something
     /// in it.
     Possible,
     /// It matches, and so many bytes of it are spelled out by the pattern.
@@ -161,6 +161,11 @@ impl RulePattern {
             }
             MatchSubject::Command(CommandLine::Argv(argv)) => {
                 command.as_ref().and_then(|command| command.fit(argv, reading))
+            }
+            MatchSubject::Command(CommandLine::Partial(words)) => {
+                // An allow says nothing about a command that is not wholly known.
+                let command = command.as_ref().filter(|_| reading == MatchWidth::Wide);
+                return command.map_or(PatternFit::No, |command| command.fit_partial(words));
             }
             MatchSubject::Command(CommandLine::Unknown(_)) => {
                 let may_hold = command.is_some() && reading == MatchWidth::Wide;

@@ -6,11 +6,11 @@ use haft_contract::limits::{
     BASH_ARG_CHARS_MAX, BASH_ARGS_MAX, BASH_CMD_CHARS_MAX, BASH_CWD_CHARS_MAX, TIMEOUT_MS_MAX,
 };
 use haft_contract::{
-    Access, CommandLine, Cx, Effect, ErrorCode, OutputBody, ProcessEnding, RequirementSet,
-    ShellOutcome, ShellParameter, ShellRequest, ShellRequirement, Tool, ToolError, ToolKind,
-    ToolOutput,
+    Access, CommandLine, Cx, Effect, ErrorCode, OutputBody, PartialWord, ProcessEnding,
+    RequirementSet, ShellOutcome, ShellParameter, ShellRequest, ShellRequirement, Tool, ToolError,
+    ToolKind, ToolOutput,
 };
-use haft_shell::{FileUse, FileUseMode, ShellAnalysis, analyze_argv, analyze_line};
+use haft_shell::{CommandWord, FileUse, FileUseMode, ShellAnalysis, analyze_argv, analyze_line};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
@@ -157,21 +157,26 @@ fn accesses(input: &BashInput) -> Vec<Access> {
     accesses_of(&judgement, &line, cwd)
 }
 
-/// Returns what a line or a command that was judged would touch when it is run in `cwd`. A command that is not fully
-/// known counts as unknown by itself, and the other commands stay known.
+/// Returns what a line or a command that was judged would touch when it is run in `cwd`.
+///
+/// A part of the line that may run any program is unknown by itself. If another part is not known, the commands of the
+/// line stay what they are for rules that forbid, and no rule that allows speaks of them.
 pub(crate) fn accesses_of(judgement: &ShellAnalysis, line: &str, cwd: Option<&str>) -> Vec<Access> {
+    let is_doubtful = judgement.unknown.iter().any(|part| !part.reason.hides_commands());
     let known = judgement.commands.iter().map(|command| match command.argv() {
-        Some(argv) => CommandLine::Argv(argv),
-        None => CommandLine::Unknown(command.text()),
+        Some(argv) if !is_doubtful => CommandLine::Argv(argv),
+        Some(_) | None => CommandLine::Partial(command.words.iter().map(partial_word).collect()),
     });
-    let unknown =
-        judgement.unknown.iter().map(|unknown| CommandLine::Unknown(unknown.text.clone()));
+    let hiding = judgement.unknown.iter().filter(|part| part.reason.hides_commands());
+    let unknown = hiding.map(|part| CommandLine::Unknown(part.text.clone()));
     let mut commands: Vec<CommandLine> = known.chain(unknown).collect();
-    let steers = |command: &CommandLine| match command {
-        CommandLine::Argv(argv) => {
-            argv.first().is_some_and(|it| SHELL_STATE_BUILTINS.contains(&it.as_str()))
-        }
-        CommandLine::Unknown(_) => false,
+    let steers = |command: &CommandLine| {
+        let program = match command {
+            CommandLine::Argv(argv) => argv.first().map(String::as_str),
+            CommandLine::Partial(words) => words.first().and_then(PartialWord::literal),
+            CommandLine::Unknown(_) => None,
+        };
+        program.is_some_and(|program| SHELL_STATE_BUILTINS.contains(&program))
     };
     if !commands.iter().all(steers) {
         commands.retain(|command| !steers(command));
@@ -195,6 +200,13 @@ pub(crate) fn accesses_of(judgement: &ShellAnalysis, line: &str, cwd: Option<&st
     accesses.extend(files.into_iter().take(ACCESSES_MAX - 1));
     accesses.extend(cwd.map(Access::read));
     accesses
+}
+
+fn partial_word(word: &CommandWord) -> PartialWord {
+    match word {
+        CommandWord::Literal(text) => PartialWord::Literal(text.clone()),
+        CommandWord::Unknown(source) => PartialWord::Expanded { unknown: source.clone() },
+    }
 }
 
 /// Returns the words of a line in which no character means anything to a shell but the spaces between words.

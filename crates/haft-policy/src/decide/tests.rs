@@ -325,7 +325,7 @@ fn of_the_commands_of_a_line_the_strictest_decides_and_is_named() {
         "bash",
         &["run ls", "line rm $x", "run git log"],
         expect![[
-            r#"bash needs approval for shell.run of "rm $x": its commands are not known, and the project rule `ask bash "git push"` may match one of them; while that rule stands, no added rule allows it"#
+            r#"bash needs approval for shell.run of "rm $x": not all of its words are known, and the project rule `ask bash "git push"` may match them; while that rule stands, no added rule allows it"#
         ]],
     );
     check(
@@ -424,7 +424,7 @@ fn a_command_that_is_not_known_is_allowed_only_without_narrower_rules() {
         "bash",
         &["line ls | wc"],
         expect![[
-            r#"bash needs approval for shell.run of "ls | wc": its commands are not known, and the manifest rule `deny shell.run "git push"` may match one of them; while that rule stands, no added rule allows it"#
+            r#"bash needs approval for shell.run of "ls | wc": not all of its words are known, and the manifest rule `deny shell.run "git push"` may match them; while that rule stands, no added rule allows it"#
         ]],
     );
     check(
@@ -432,7 +432,7 @@ fn a_command_that_is_not_known_is_allowed_only_without_narrower_rules() {
         "bash",
         &["line ls | wc"],
         expect![[
-            r#"bash needs approval for shell.run of "ls | wc": its commands are not known, and the project rule `ask bash "rm *"` may match one of them; while that rule stands, no added rule allows it"#
+            r#"bash needs approval for shell.run of "ls | wc": not all of its words are known, and the project rule `ask bash "rm *"` may match them; while that rule stands, no added rule allows it"#
         ]],
     );
     check(
@@ -440,7 +440,7 @@ fn a_command_that_is_not_known_is_allowed_only_without_narrower_rules() {
         "bash",
         &["line ls | wc"],
         expect![[
-            r#"bash needs approval for shell.run of "ls | wc": its commands are not known, and the manifest rule `deny bash "git push"` may match one of them; while that rule stands, no added rule allows it"#
+            r#"bash needs approval for shell.run of "ls | wc": not all of its words are known, and the manifest rule `deny bash "git push"` may match them; while that rule stands, no added rule allows it"#
         ]],
     );
     check(
@@ -456,7 +456,7 @@ fn a_command_that_is_not_known_is_allowed_only_without_narrower_rules() {
         "bash",
         &["line ls | wc"],
         expect![[
-            r#"bash needs approval for shell.run of "ls | wc": its commands are not known, and the preset rule `deny bash "rm"` may match one of them; the rule `allow bash "*"` would allow it"#
+            r#"bash needs approval for shell.run of "ls | wc": not all of its words are known, and the preset rule `deny bash "rm"` may match them; the rule `allow bash "*"` would allow it"#
         ]],
     );
     check(

@@ -118,8 +118,13 @@ const PROGRAMS: &[SubcommandProgram] = &[
 ];
 
 /// Returns the arguments from the subcommand on, if options are in front of it. There can be several readings, since an
-/// option that is not known may take the next word or not.
-pub(super) fn without_options<'a>(name: &str, arguments: &'a [String]) -> Vec<&'a [String]> {
+/// option that is not known may take the next word or not, and a word that is not known may be an option. Then the
+/// readings from there on are not certain.
+pub(super) fn without_options<'a, 'w>(
+    name: &str,
+    arguments: &'a [Option<&'w str>],
+) -> Vec<(&'a [Option<&'w str>], bool)> {
+    let mut is_certain = true;
     let mut found = Vec::new();
     let Some(program) = PROGRAMS.iter().find(|program| program.names.contains(&name)) else {
         return found;
@@ -127,17 +132,31 @@ pub(super) fn without_options<'a>(name: &str, arguments: &'a [String]) -> Vec<&'
     let mut expected = ExpectedWordKind { option_or_subcommand: true, value: false };
     for (at, word) in arguments.iter().enumerate() {
         let mut next = ExpectedWordKind { option_or_subcommand: expected.value, value: false };
-        // `cargo +nightly publish` names a toolchain first.
-        let is_toolchain = at == 0 && word.starts_with('+') && program.names.contains(&"cargo");
-        if expected.option_or_subcommand && (word.starts_with('-') || is_toolchain) {
-            let is_whole = word == "--" || word.starts_with('+') || word.contains('=');
-            // Some programs take a truth value after options that otherwise stand alone.
-            let is_truth =
-                arguments.get(at + 1).is_some_and(|next| next == "false" || next == "true");
-            next.value |= !is_whole && (is_truth || !program.flags.contains(&word.as_str()));
-            next.option_or_subcommand |= !program.with_value.contains(&word.as_str());
-        } else if expected.option_or_subcommand && at > 0 {
-            found.extend(arguments.get(at..));
+        match word {
+            None if expected.option_or_subcommand => {
+                is_certain = false;
+                let subcommand = arguments.get(at..).filter(|_| at > 0);
+                found.extend(subcommand.map(|subcommand| (subcommand, is_certain)));
+                next = ExpectedWordKind { option_or_subcommand: true, value: true };
+            }
+            Some(word) if expected.option_or_subcommand => {
+                // `cargo +nightly publish` names a toolchain first.
+                let is_toolchain =
+                    at == 0 && word.starts_with('+') && program.names.contains(&"cargo");
+                if word.starts_with('-') || is_toolchain {
+                    let is_whole = *word == "--" || word.starts_with('+') || word.contains('=');
+                    // Some programs take a truth value after options that otherwise stand alone.
+                    let is_truth = arguments
+                        .get(at + 1)
+                        .is_some_and(|next| matches!(next, Some("false" | "true")));
+                    next.value |= !is_whole && (is_truth || !program.flags.contains(word));
+                    next.option_or_subcommand |= !program.with_value.contains(word);
+                } else if at > 0 {
+                    let subcommand = arguments.get(at..);
+                    found.extend(subcommand.map(|subcommand| (subcommand, is_certain)));
+                }
+            }
+            Some(_) | None => {}
         }
         expected = next;
     }
@@ -156,11 +175,14 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(line: &str, expected: &[&str]) {
-        let words: Vec<_> = line.split(' ').map(str::to_owned).collect();
+    fn check(line: &'static str, expected: &[&str]) {
+        let word = |word: &'static str| Some(word).filter(|word| *word != "$x");
+        let words: Vec<_> = line.split(' ').map(word).collect();
         let (name, arguments) = words.split_first().unwrap();
-        let found: Vec<_> =
-            without_options(name, arguments).iter().map(|words| words.join(" ")).collect();
+        let shown = |(words, _): &(&[Option<&str>], bool)| {
+            words.iter().map(|word| word.unwrap_or("$x")).collect::<Vec<_>>().join(" ")
+        };
+        let found: Vec<_> = without_options(name.unwrap(), arguments).iter().map(shown).collect();
         assert_eq!(found, expected, "{line}");
     }
 
@@ -189,6 +211,14 @@ mod tests {
     fn an_option_that_is_not_known_may_take_a_value_or_not() {
         check("npm --new x publish", &["x publish", "publish"]);
         check("git --new -C x push", &["x push", "push"]);
+    }
+
+    #[test]
+    fn a_word_that_is_not_known_may_be_an_option_or_a_subcommand() {
+        check("git -C $x status", &["status"]);
+        check("git $x push", &["push"]);
+        check("git -p $x status", &["$x status", "status"]);
+        check("git commit -m $x", &[]);
     }
 
     #[test]

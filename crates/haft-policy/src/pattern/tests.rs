@@ -5,9 +5,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use expect_test::{Expect, expect};
-use haft_contract::{CommandLine, PatternVariables};
+use haft_contract::{CommandLine, PartialWord, PatternVariables};
 
-use super::{MatchWidth, PatternDomain, RulePattern, escape, escape_path};
+use super::{MatchWidth, PatternDomain, PatternFit, RulePattern, escape, escape_path};
 use crate::access::{PathSubject, ResolvedAccess};
 
 /// How an access should match.
@@ -440,4 +440,66 @@ fn escaped_texts_match_themselves() {
     check(PatternDomain::Path, &escape_path(Path::new("/etc/a b")), &path("/etc/a b"), Yes);
     check(PatternDomain::Path, &escape_path(Path::new("")), &path(""), Yes);
     assert_eq!(escape_path(Path::new(OsStr::from_bytes(b"a b/\xff*"))), "a b/?[*]");
+}
+
+/// Words of a command; one that begins with a dollar sign or holds a star is not known.
+fn partial(line: &str) -> ResolvedAccess {
+    let word = |word: &str| match word.starts_with('$') || word.contains('*') {
+        true => PartialWord::Expanded { unknown: word.to_owned() },
+        false => PartialWord::Literal(word.to_owned()),
+    };
+    let command = CommandLine::Partial(line.split(' ').map(word).collect());
+    ResolvedAccess::Shell { command }
+}
+
+#[test]
+fn a_word_that_is_not_known_matters_where_the_pattern_names_one() {
+    let check = |pattern: &str, line: &str, expected: PatternFit| {
+        let compiled = RulePattern::compile(pattern, PatternDomain::Command, &variables()).unwrap();
+        let access = partial(line);
+        let found = compiled.fit(access.subject(), MatchWidth::Wide);
+        // How many bytes are spelled out is tested with whole commands.
+        let found = if found == PatternFit::No || found == PatternFit::Possible {
+            found
+        } else {
+            PatternFit::Yes(0)
+        };
+        assert_eq!(found, expected, "{pattern:?} against {line:?}");
+        assert_eq!(compiled.fit(access.subject(), MatchWidth::Narrow), PatternFit::No);
+    };
+    let (yes, possible, no) = (PatternFit::Yes(0), PatternFit::Possible, PatternFit::No);
+    // The program is known and is another one, or its subcommand is.
+    for line in
+        ["echo $HOME", "ls *.rs", "git commit -m $msg", "git log $x push", "git -C $d status"]
+    {
+        check("git push", line, no);
+    }
+    // The unknown word stands where the pattern names one.
+    for line in ["git $x", "git $x origin", "git -p $x", "git -C $d $x", "/usr/bin/git $x"] {
+        check("git push", line, possible);
+    }
+    // What the pattern names is known.
+    for line in [
+        "git push $remote",
+        "git -C $d push",
+        "git push --force $x",
+        "git-push $x",
+        "/bin/git push *",
+    ] {
+        check("git push", line, yes);
+    }
+    check("git push --force", "git push $x", possible);
+    check("git push --force", "git push origin $x", no);
+    check("git push* ", "git push $x", yes);
+    check("git push*", "git p$x", possible);
+    check("* --force", "git push $x", possible);
+    check("rm", "rm $x", yes);
+    check("rm *", "rm $x", yes);
+    check("rm -r build $", "rm -r $x", possible);
+    check("rm -r build $", "rm -r build", yes);
+    check("rm -r build $", "rm -r build $x", possible);
+    check("rm ?", "rm $x", possible);
+    check("rm [ab]*c", "rm $x", possible);
+    check("npm publish", "npm run $x", no);
+    check("npm publish", "npm --tag $x publish", yes);
 }

@@ -151,7 +151,7 @@ fn workspace_lets_commands_run_only_while_they_are_confined() {
         .with_added([deny], &PatternVariables::default(), Conditions::default())
         .unwrap();
     let decision = decide(&PolicyRequest { tool: &tool, accesses: &accesses }, &rules);
-    expect![[r#"bash needs approval for shell.run of "ls | wc": its commands are not known, and the manifest rule `deny bash "rm -rf *"` may match one of them; while that rule stands, no added rule allows it"#]].assert_eq(&decision.explain());
+    expect![[r#"bash needs approval for shell.run of "ls | wc": not all of its words are known, and the manifest rule `deny bash "rm -rf *"` may match them; while that rule stands, no added rule allows it"#]].assert_eq(&decision.explain());
 }
 
 #[test]

@@ -182,8 +182,10 @@ impl ProgramWatchdog {
                 ResolvedAccess::Shell { command: ShellCommand::Argv(argv) } => {
                     json!({"capability": capability, "argv": argv})
                 }
-                ResolvedAccess::Shell { command: ShellCommand::Unknown(line) } => {
-                    json!({"capability": capability, "line": line})
+                ResolvedAccess::Shell {
+                    command: command @ (ShellCommand::Partial(_) | ShellCommand::Unknown(_)),
+                } => {
+                    json!({"capability": capability, "line": command.line()})
                 }
                 ResolvedAccess::Named { name } => json!({"capability": "named", "name": name}),
             }
