@@ -152,6 +152,22 @@ impl HostScope {
         if self.declared_hosts.as_ref().is_some_and(|wanted| !wanted.contains(&host)) {
             return None;
         }
+        let is_spelled = self.spelled_grant(&host)?;
+        Some(HostGrant { allows_private_addresses: is_spelled && is_local_host(&host) })
+    }
+
+    /// Returns whether the call may reach the host at this address, although the address is not public: this very host is
+    /// granted, and so is the address or a range with it.
+    pub fn admits_address(&self, host: &str, address: IpAddr) -> bool {
+        let address = address.to_canonical().to_string();
+        self.admits(host).is_some()
+            && self.spelled_grant(&normal_host(host)) == Some(true)
+            && self.spelled_grant(&address) == Some(true)
+    }
+
+    /// Returns whether a grant of the host names this very host; `None` if the host is not granted.
+    fn spelled_grant(&self, host: &str) -> Option<bool> {
+        let host = host.to_owned();
         let fits = |pattern: &&HostPattern| pattern.fit(&host).is_some();
         // A restriction leaves the host open, or a person was asked about it.
         let is_left_open = |restriction: &HostRules| {
@@ -185,7 +201,7 @@ impl HostScope {
             || winner.is_some_and(|rule| self.spells(rule, &host))
             || (reached.action == RuleAction::Allow && is_named)
             || (self.was_approved && self.is_answered(&reached, &host));
-        Some(HostGrant { allows_private_addresses: is_spelled && is_local_host(&host) })
+        Some(is_spelled)
     }
 
     fn patterns(&self) -> impl Iterator<Item = &HostPattern> + Clone {

@@ -33,6 +33,8 @@ pub enum PatternFault {
     NulByte,
     #[error("it is blank: write * for anything")]
     Blank,
-    #[error("expected a host such as example.com, *.example.com for all below it, or *")]
+    #[error(
+        "expected a host such as example.com, *.example.com for all below it, a range such as 10.0.0.0/8, or *"
+    )]
     Host,
 }

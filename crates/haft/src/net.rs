@@ -1,6 +1,6 @@
 //! The network of one call: one request at a time, to granted hosts. haft resolves a name once, judges its addresses, and
 //! connects only to judged addresses. It keeps no cookies, connections or credentials between two requests. It does not
-//! follow redirects itself, and ignores proxies of the environment.
+//! follow redirects itself, and uses no proxy but the one that it is given.
 
 mod addresses;
 mod client;
@@ -18,12 +18,14 @@ use haft_contract::{
     BoxFuture, ErrorCode, Method, Net, NetRequest, NetResponse, Remedy, ToolError, ToolId,
 };
 use haft_policy::{HostScope, is_local_host};
-use haft_sandbox::proxy::{self, ConnectionDenial};
+use haft_sandbox::proxy::{
+    self, ConnectionDenial, EgressDecision, EgressPolicy as _, reserved_range,
+};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 pub use self::addresses::AddressError;
-use self::client::client;
+use self::client::{RequestRoute, client, proxy_addresses};
 pub(crate) use self::connection_log::CallConnectionLog;
 use self::response::{ResponseBody, status_and_headers};
 use self::target::HttpTarget;
@@ -91,7 +93,16 @@ impl GrantedNet {
         let shared = &self.connection.shared;
         let networking = &shared.parts.networking;
         let admission = GrantedHosts(Arc::clone(&self.hosts));
-        let addresses = networking.addresses(&target, &admission).await.map_err(|denial| {
+        let name = target.host.to_string();
+        let is_by_name = admission.admits(&name, target.port) == EgressDecision::ByName;
+        let upstream = shared.parts.sandbox.upstream.as_ref();
+        let upstream = upstream.filter(|upstream| is_by_name && upstream.serves(&name));
+        let found = match networking.addresses(&target, &admission).await {
+            // Where a proxy resolves names, this machine may know none of them.
+            Err(ConnectionDenial::Unresolved { .. }) if upstream.is_some() => Ok(Vec::new()),
+            found => found,
+        };
+        let addresses = found.map_err(|denial| {
             self.connection_log.record_refused(&target, &denial);
             if self.is_redirect(&target) {
                 redirect::redirect_denied_error(&denial)
@@ -99,7 +110,13 @@ impl GrantedNet {
                 denied_error(&denial)
             }
         })?;
-        let client = client(&target, &addresses, &shared.tls_trust, networking)?;
+        let route = match upstream {
+            Some(proxy) if addresses.iter().all(|it| reserved_range(*it).is_none()) => {
+                RequestRoute::Through(proxy, proxy_addresses(proxy).await?)
+            }
+            Some(_) | None => RequestRoute::Direct(&addresses),
+        };
+        let client = client(&target, route, &shared.tls_trust, networking)?;
         let method = match request.method {
             Method::Get => reqwest::Method::GET,
             Method::Post => reqwest::Method::POST,
@@ -144,7 +161,8 @@ fn denied_error(denial: &ConnectionDenial) -> ToolError {
         ConnectionDenial::NoHost { .. } => ErrorCode::InvalidInput,
         ConnectionDenial::NotGranted { .. }
         | ConnectionDenial::OtherPorts { .. }
-        | ConnectionDenial::Reserved { .. } => ErrorCode::CapabilityDenied,
+        | ConnectionDenial::Reserved { .. }
+        | ConnectionDenial::Metadata { .. } => ErrorCode::CapabilityDenied,
         _ => ErrorCode::Unavailable,
     };
     let message = match denial {
@@ -160,11 +178,12 @@ fn denied_error(denial: &ConnectionDenial) -> ToolError {
     };
     let err = ToolError::new(code, message);
     match denial {
-        ConnectionDenial::NotGranted { host }
-        | ConnectionDenial::Reserved { host, .. }
-        | ConnectionDenial::OtherPorts { host, .. } => {
+        ConnectionDenial::NotGranted { host } | ConnectionDenial::OtherPorts { host, .. } => {
             err.with_remedy(Remedy::AllowHost(host.to_string()))
         }
+        ConnectionDenial::Reserved { host, address, .. } => err
+            .with_remedy(Remedy::AllowHost(host.to_string()))
+            .with_remedy(Remedy::AllowHost(address.to_string())),
         _ => err,
     }
 }

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 use haft_contract::{ErrorCode, RefusalSource, Remedy, ToolError};
 use haft_policy::PathSubject;
+use haft_sandbox::proxy::UpstreamProxy;
 use haft_sandbox::{Confinement, Mechanisms, Network, ProtectedPaths, ResourceLimits, RuledPaths};
 
 pub(crate) use denied_paths::DeniedPaths;
@@ -42,6 +43,8 @@ pub struct Sandbox {
     pub home: PathBuf,
     /// How much they can use.
     pub resources: ResourceLimits,
+    /// The proxy outside through which granted hosts are reached, if this machine needs one. It serves `web_fetch`, too.
+    pub upstream: Option<UpstreamProxy>,
     /// The mechanisms of the kernel to use; all of them but in tests of one alone.
     pub mechanisms: Mechanisms,
 }
@@ -69,6 +72,7 @@ impl Sandbox {
             protected: ProtectedPaths::builtin(),
             home: PathBuf::from("/home/you"),
             resources: ResourceLimits::default(),
+            upstream: None,
             mechanisms: Mechanisms::ALL,
         }
     }

@@ -25,7 +25,7 @@ pub(crate) use self::confined::{
     GrantedHosts, ProcessBounds, StartedProcess, confined_report, protected_change_text,
     start_process,
 };
-use self::failure_hint::CommandContext;
+use self::failure_hint::{CommandContext, refused_hosts_hint};
 use crate::connection_state::{ConnectionState, check_start_directory};
 use crate::files::PathResolver;
 use crate::sandbox::DeniedPaths;
@@ -126,8 +126,10 @@ impl Shell for CallShell {
                     directory: &directory,
                     denied: self.denied.as_deref(),
                     enforced: confined.enforced,
+                    is_offline: self.hosts.is_empty()
+                        && !self.connection.shared.parts.allow_network,
                 };
-                context.failure_hint(status, &output)
+                refused_hosts_hint(&confined).or_else(|| context.failure_hint(status, &output))
             });
             Ok(ShellOutcome { ending, output, confined, confinement_hint })
         })

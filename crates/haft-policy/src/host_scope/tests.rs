@@ -311,3 +311,46 @@ fn a_command_that_says_which_hosts_it_wants_gets_these_alone() {
     );
     assert!(of(&ruled).limited_to_declared(&[]).admits("other.com").is_some());
 }
+
+#[test]
+fn a_host_at_a_private_address_is_reached_if_both_are_granted() {
+    let admits = |agent: &[&str], host: &str, address: &str| {
+        of_bash(agent, &[]).admits_address(host, address.parse().unwrap())
+    };
+    let both = ["db.example.com", "10.0.0.0/8"];
+    assert!(admits(&both, "db.example.com", "10.1.2.3"));
+    assert!(admits(&both, "DB.example.com.", "::ffff:10.1.2.3"));
+    assert!(admits(&["db.example.com", "10.1.2.3"], "db.example.com", "10.1.2.3"));
+    assert!(admits(&["db.example.com", "fd00::/8"], "db.example.com", "fd12::1"));
+    // Another address, another host, or one of the two alone.
+    assert!(!admits(&both, "db.example.com", "192.168.0.1"));
+    assert!(!admits(&both, "other.example.com", "10.1.2.3"));
+    assert!(!admits(&["db.example.com"], "db.example.com", "10.1.2.3"));
+    assert!(!admits(&["10.0.0.0/8"], "db.example.com", "10.1.2.3"));
+    // A wildcard names no host.
+    assert!(!admits(&["*.example.com", "10.0.0.0/8"], "db.example.com", "10.1.2.3"));
+    assert!(!admits(&["*", "10.0.0.0/8"], "db.example.com", "10.1.2.3"));
+    // A deny holds.
+    let denied = of_bash(&both, &[(MANIFEST, RuleAction::Deny, "net.fetch", "10.9.9.9")]);
+    assert!(denied.admits_address("db.example.com", [10, 1, 2, 3].into()));
+    assert!(!denied.admits_address("db.example.com", [10, 9, 9, 9].into()));
+}
+
+#[test]
+fn a_range_grants_its_addresses_and_is_not_too_wide() {
+    let scope = of_bash(&["10.1.0.0/16"], &[]);
+    check(
+        &scope,
+        &["10.1.2.3", "10.2.0.1"],
+        expect![[r#"
+            10.1.2.3: as such
+            10.2.0.1: no
+        "#]],
+    );
+    for wide in ["0.0.0.0/0", "10.0.0.0/7", "::/0", "10.0.0.0/33", "db.example/8", "10.0.0.0/x"] {
+        let net = NetRequirement { hosts: vec![wide.to_owned()] };
+        let requires = RequirementSet { net, ..RequirementSet::default() };
+        let compiled = Capabilities::compile(&requires, &PatternVariables::default());
+        assert!(compiled.is_err(), "{wide}");
+    }
+}

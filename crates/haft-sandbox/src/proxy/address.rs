@@ -66,6 +66,20 @@ const IPV6_RANGES: &[AddressRange] = &[
     ipv6([0xff00, 0, 0, 0, 0, 0, 0, 0], 8, MULTICAST),
 ];
 
+/// Addresses at which clouds give out the credentials of a machine.
+const METADATA: &[AddressRange] = &[
+    ipv4([100, 100, 100, 200], 32, METADATA_SERVICE),
+    ipv4([168, 63, 129, 16], 32, METADATA_SERVICE),
+    ipv4([169, 254, 169, 254], 32, METADATA_SERVICE),
+    ipv4([169, 254, 170, 2], 32, METADATA_SERVICE),
+    ipv4([169, 254, 170, 23], 32, METADATA_SERVICE),
+    ipv4([192, 0, 0, 192], 32, METADATA_SERVICE),
+    ipv6([0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x23], 128, METADATA_SERVICE),
+    ipv6([0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254], 128, METADATA_SERVICE),
+    ipv6([0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254], 128, METADATA_SERVICE),
+];
+const METADATA_SERVICE: &str = "a metadata service";
+
 const GLOBAL_UNICAST: AddressRange = ipv6([0x2000, 0, 0, 0, 0, 0, 0, 0], 3, "global unicast");
 const TRANSLATED: AddressRange = ipv6([0x64, 0xff9b, 0, 0, 0, 0, 0, 0], 96, "translated to IPv4");
 const TUNNELLED: AddressRange = ipv6([0x2002, 0, 0, 0, 0, 0, 0, 0], 16, "6to4");
@@ -100,6 +114,33 @@ pub fn reserved_range(address: IpAddr) -> Option<&'static str> {
         None if GLOBAL_UNICAST.contains(address) => None,
         None => Some("not assigned"),
     }
+}
+
+/// Returns whether clouds give out the credentials of a machine at this address, in any form that the address has.
+///
+/// # Example
+///
+/// ```
+/// use haft_sandbox::proxy::is_metadata_address;
+///
+/// assert!(is_metadata_address([169, 254, 169, 254].into()));
+/// assert!(!is_metadata_address([169, 254, 1, 1].into()));
+/// ```
+#[must_use]
+pub fn is_metadata_address(address: IpAddr) -> bool {
+    let address = match address {
+        IpAddr::V4(address) => address.to_ipv6_mapped(),
+        IpAddr::V6(address) => address,
+    };
+    let [_, _, a, b, c, d, .., w, x, y, z] = address.octets();
+    let embedded = if TRANSLATED.contains(address) {
+        Ipv4Addr::new(w, x, y, z).to_ipv6_mapped()
+    } else if TUNNELLED.contains(address) {
+        Ipv4Addr::new(a, b, c, d).to_ipv6_mapped()
+    } else {
+        address
+    };
+    METADATA.iter().any(|range| range.contains(embedded))
 }
 
 fn reserved_ipv4(address: Ipv4Addr) -> Option<&'static str> {

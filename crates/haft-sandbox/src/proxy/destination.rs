@@ -5,7 +5,7 @@
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
 
-use super::address::reserved_range;
+use super::address::{is_metadata_address, reserved_range};
 use super::connection_log::printable_text;
 use super::egress::{EgressDecision, EgressPolicy, HostResolver};
 use super::host::{Host, HostError};
@@ -47,14 +47,24 @@ pub enum ConnectionDenial {
     },
     /// The name leads only to addresses that are not public.
     #[error(
-        "host {host} is granted by name, and its address is {range}; addresses that are not public \
-         have to be granted as such"
+        "host {host} is granted by name, and its address {address} is {range}; it is reached only if this very host \
+         is granted, and {address} or a range with it as well"
     )]
     Reserved {
         /// The host.
         host: Host,
+        /// The address.
+        address: IpAddr,
         /// The range that the address is reserved for.
         range: &'static str,
+    },
+    /// The host leads to the metadata service of a cloud, which no call reaches.
+    #[error(
+        "host {host} leads to the metadata service of a cloud, which no call reaches; go on without it"
+    )]
+    Metadata {
+        /// The host.
+        host: Host,
     },
     /// The name has no address.
     #[error("host {host} has no address: {reason}; check the name")]
@@ -73,6 +83,16 @@ pub enum ConnectionDenial {
         port: u16,
         /// The error.
         error: io::Error,
+    },
+    /// The proxy outside made no connection.
+    #[error("cannot connect to {host} port {port}: {reason}")]
+    Upstream {
+        /// The host.
+        host: Host,
+        /// The port.
+        port: u16,
+        /// The reason.
+        reason: String,
     },
     /// No connection was made in time.
     #[error("host {host} port {port} did not answer in {dial_ms} ms; try again later")]
@@ -120,7 +140,7 @@ pub async fn admitted_addresses(
             addresses
         }
     };
-    permitted(host, addresses, admitted)
+    permitted(host, addresses, admitted, admission)
 }
 
 /// Returns the addresses that may be connected to. If a name has public and other addresses, only
@@ -130,23 +150,32 @@ pub(super) fn permitted(
     host: &Host,
     addresses: Vec<IpAddr>,
     admitted: EgressDecision,
+    admission: &dyn EgressPolicy,
 ) -> Result<Vec<IpAddr>, ConnectionDenial> {
-    if admitted == EgressDecision::AnyAddress {
-        return Ok(addresses);
-    }
-    let mut refused = "unknown";
+    let name = host.to_string();
+    let mut denial = ConnectionDenial::Metadata { host: host.clone() };
     let mut public = Vec::new();
+    let mut named = Vec::new();
     // An address leads to the same place in each of its forms.
-    for address in addresses.into_iter().map(|address| address.to_canonical()) {
+    for given in addresses {
+        let address = given.to_canonical();
+        if is_metadata_address(address) {
+            continue;
+        }
+        if admitted == EgressDecision::AnyAddress {
+            public.push(given);
+            continue;
+        }
         match reserved_range(address).or_else(|| local_range(address)) {
-            Some(range) => refused = range,
             None => public.push(address),
+            Some(_) if admission.admits_address(&name, address) => named.push(address),
+            Some(range) => {
+                denial = ConnectionDenial::Reserved { host: host.clone(), address, range }
+            }
         }
     }
-    if public.is_empty() {
-        return Err(ConnectionDenial::Reserved { host: host.clone(), range: refused });
-    }
-    Ok(public)
+    let permitted = if public.is_empty() { named } else { public };
+    if permitted.is_empty() { Err(denial) } else { Ok(permitted) }
 }
 
 /// Returns the range name of an address of this machine, whose services listen there as on its
@@ -175,9 +204,11 @@ impl ConnectionDenial {
             ConnectionDenial::NoHost { .. }
             | ConnectionDenial::NotGranted { .. }
             | ConnectionDenial::OtherPorts { .. }
-            | ConnectionDenial::Reserved { .. } => true,
+            | ConnectionDenial::Reserved { .. }
+            | ConnectionDenial::Metadata { .. } => true,
             ConnectionDenial::Unresolved { .. }
             | ConnectionDenial::Unreachable { .. }
+            | ConnectionDenial::Upstream { .. }
             | ConnectionDenial::TooSlow { .. } => false,
         }
     }

@@ -14,6 +14,13 @@ pub trait EgressPolicy: Send + Sync {
     /// The host is in the form that [`Host`](super::Host) prints: a name in lower case without a trailing dot, or an
     /// address in its canonical form without brackets.
     fn admits(&self, host: &str, port: u16) -> EgressDecision;
+
+    /// Returns whether a host that is granted by name may be reached at this address, which is not public.
+    ///
+    /// By default it may not.
+    fn admits_address(&self, _host: &str, _address: IpAddr) -> bool {
+        false
+    }
 }
 
 /// The result of [`EgressPolicy::admits`].
@@ -26,7 +33,8 @@ pub enum EgressDecision {
     /// The host is granted at public addresses only. A name that points to a private address is
     /// refused.
     ByName,
-    /// The host is granted at any address, including private, loopback and link-local ones.
+    /// The host is granted at any address, including private, loopback and link-local ones. Addresses of metadata services
+    /// are refused all the same.
     AnyAddress,
 }
 

@@ -12,13 +12,15 @@ use std::sync::Arc;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
+use super::address::reserved_range;
 use super::connection_log::{
     ConnectionLog, ConnectionTraffic, ProxyOutcome, ProxyProtocol, printable_text,
 };
 use super::destination::{ConnectionDenial, admitted_addresses};
-use super::egress::{EgressPolicy, HostResolver};
+use super::egress::{EgressDecision, EgressPolicy, HostResolver};
 use super::host::{Host, HostError};
 use super::limits::ProxyLimits;
+use super::upstream::UpstreamProxy;
 
 /// Maximum number of addresses of one name that are tried.
 pub(crate) const ADDRESSES_MAX: usize = 4;
@@ -29,6 +31,8 @@ pub(super) struct ConnectionGate {
     pub(super) resolver: Arc<dyn HostResolver>,
     pub(super) record: Arc<ConnectionLog>,
     pub(super) limits: ProxyLimits,
+    /// The proxy outside through which connections are made, if there is one.
+    pub(super) upstream: Option<UpstreamProxy>,
 }
 
 /// A requested connection, before it was judged.
@@ -84,9 +88,23 @@ impl ConnectionGate {
         port: u16,
     ) -> Result<(TcpStream, SocketAddr), ConnectionDenial> {
         let dialling = async {
-            let addresses =
-                admitted_addresses(host, port, &*self.admission, &*self.resolver).await?;
-            self.connect(host, port, addresses).await
+            let name = host.to_string();
+            let is_by_name = self.admission.admits(&name, port) == EgressDecision::ByName;
+            let upstream = self.upstream.as_ref().filter(|it| is_by_name && it.serves(&name));
+            let addresses = admitted_addresses(host, port, &*self.admission, &*self.resolver).await;
+            let is_outside = match &addresses {
+                Ok(addresses) => addresses.iter().all(|it| reserved_range(*it).is_none()),
+                // Where a proxy resolves names, this machine may know none of them.
+                Err(denial) => matches!(denial, ConnectionDenial::Unresolved { .. }),
+            };
+            match upstream.filter(|_| is_outside) {
+                Some(upstream) => {
+                    let failed =
+                        |reason| ConnectionDenial::Upstream { host: host.clone(), port, reason };
+                    upstream.connect(host, port).await.map_err(failed)
+                }
+                None => self.connect(host, port, addresses?).await,
+            }
         };
         let too_slow = || {
             let dial_ms = self.limits.dial_ms;

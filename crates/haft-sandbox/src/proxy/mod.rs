@@ -55,8 +55,9 @@ mod host;
 mod limits;
 mod relay;
 pub mod socks;
+mod upstream;
 
-pub use address::reserved_range;
+pub use address::{is_metadata_address, reserved_range};
 pub use connection_log::{ProxyConnection, ProxyConnections, ProxyOutcome, ProxyProtocol};
 pub use destination::{ConnectionDenial, admitted_addresses};
 pub use egress::{
@@ -66,6 +67,8 @@ pub use host::{Host, HostError};
 pub use limits::{
     CONNECTIONS_MAX, DIAL_MS, HANDSHAKE_MS, HEAD_BYTES_MAX, IDLE_MS, ProxyLimits, RECORDED_MAX,
 };
+
+pub use upstream::{UpstreamProxy, UpstreamProxyError};
 
 use std::io;
 use std::sync::Arc;
@@ -107,10 +110,30 @@ impl Proxy {
         resolver: Arc<dyn HostResolver>,
         limits: ProxyLimits,
     ) -> io::Result<Proxy> {
+        Self::serve_through(listener, admission, resolver, limits, None)
+    }
+
+    /// Starts to serve a listener, and makes its connections through a proxy outside, if there is one.
+    ///
+    /// # Errors
+    ///
+    /// If the runtime cannot use the listener.
+    ///
+    /// # Panics
+    ///
+    /// If called outside of a Tokio runtime with its I/O and time drivers enabled.
+    pub fn serve_through(
+        listener: std::net::TcpListener,
+        admission: Arc<dyn EgressPolicy>,
+        resolver: Arc<dyn HostResolver>,
+        limits: ProxyLimits,
+        upstream: Option<UpstreamProxy>,
+    ) -> io::Result<Proxy> {
         listener.set_nonblocking(true)?;
         let listener = TcpListener::from_std(listener)?;
         let record = Arc::new(ConnectionLog::new(limits.recorded_max));
-        let gate = ConnectionGate { admission, resolver, record: Arc::clone(&record), limits };
+        let gate =
+            ConnectionGate { admission, resolver, record: Arc::clone(&record), limits, upstream };
         let (stop, stopped) = oneshot::channel();
         let serving = tokio::spawn(serve(listener, Arc::new(gate), stopped));
         Ok(Proxy { record, stop, serving })

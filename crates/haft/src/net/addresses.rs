@@ -34,7 +34,7 @@ impl NetworkSettings {
         let target = HttpTarget::parse(url).map_err(|err| AddressError::Unknown(err.message))?;
         let addresses =
             self.addresses(&target, &AllowAnyHost).await.map_err(|denial| match denial {
-                ConnectionDenial::Reserved { host, range } => {
+                ConnectionDenial::Reserved { host, range, .. } => {
                     AddressError::NotPublic { host: host.to_string(), range }
                 }
                 denial => AddressError::Unknown(denial.to_string()),

@@ -52,7 +52,8 @@ impl GrantedNet {
             accesses: std::slice::from_ref(&access),
             session: &self.connection.id,
             root: parts.roots.workspace(),
-            has_hosts: true,
+            allowed_by_user: &[],
+            is_network_decided: true,
             led_to: Some(url.as_str()),
         };
         let reasons = ask_watchdogs(&parts.watchdogs, watched)
@@ -80,7 +81,7 @@ pub(super) fn redirect_denied_error(denial: &ConnectionDenial) -> ToolError {
         {
             internal_host_text(host)
         }
-        ConnectionDenial::Reserved { host, range } => format!(
+        ConnectionDenial::Reserved { host, range, .. } => format!(
             "host {host} has an address that is {range}, and no page may lead there; go on without it"
         ),
         denial => return super::denied_error(denial),

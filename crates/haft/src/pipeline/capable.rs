@@ -1,5 +1,6 @@
 //! Checks that the concrete accesses of the input lie inside the capabilities of the tool and of the agent.
 
+use std::net::IpAddr;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
@@ -7,6 +8,8 @@ use haft_contract::{
     Access, CommandLine, Contract, Effect, ErrorCode, FilePath, FsEntryKind, Refusal, ToolError,
 };
 use haft_policy::{Capabilities, CommandReach, PathReach, PathSubject, ResolvedAccess};
+
+use haft_sandbox::proxy::is_metadata_address;
 
 use super::call_state::{CallState, json_or_digest};
 use super::refusal::{PipelineStop, plain_refusal};
@@ -144,6 +147,12 @@ impl AccessResolver<'_> {
                         });
                     }
                 }
+                Access::Net { host } if is_metadata_host(host) => {
+                    let message = format!(
+                        "{host} is the metadata service of a cloud, which no call reaches; go on without it"
+                    );
+                    return Err(ToolError::new(ErrorCode::CapabilityDenied, message));
+                }
                 Access::Net { host } => accesses.push(ResolvedAccess::Net { host: host.clone() }),
                 Access::Shell { command } => {
                     accesses.push(ResolvedAccess::Shell { command: command.clone() })
@@ -212,6 +221,12 @@ impl AccessTarget {
             Self::Outside(_) => None,
         }
     }
+}
+
+/// Returns whether a host is the address of a metadata service.
+fn is_metadata_host(host: &str) -> bool {
+    let address = host.trim_start_matches('[').trim_end_matches(']');
+    address.parse::<IpAddr>().is_ok_and(is_metadata_address)
 }
 
 /// Returns the declared commands.

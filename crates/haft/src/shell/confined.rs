@@ -1,6 +1,7 @@
 //! Starts a process under confinement, and serves its connections to granted hosts while it runs. Then it reports the
 //! enforcement, the connections and the reverted changes. The caller decides what the process may reach.
 
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -99,7 +100,9 @@ pub(crate) async fn start_process(
     let serve = |listener| {
         let admission = Arc::new(GrantedHosts(bounds.hosts));
         let resolver = Arc::new(SystemHostResolver);
-        Proxy::serve(listener, admission, resolver, ProxyLimits::default()).map_err(|err| {
+        let upstream = sandbox.upstream.clone();
+        let limits = ProxyLimits::default();
+        Proxy::serve_through(listener, admission, resolver, limits, upstream).map_err(|err| {
             let message = format!("the proxy to the granted hosts could not be started: {err}");
             ToolError::new(ErrorCode::SandboxUnavailable, message)
         })
@@ -231,6 +234,10 @@ impl EgressPolicy for GrantedHosts {
             Some(_) if PORTS.contains(&port) => EgressDecision::ByName,
             Some(_) => EgressDecision::OtherPorts(PORTS),
         }
+    }
+
+    fn admits_address(&self, host: &str, address: IpAddr) -> bool {
+        self.0.admits_address(host, address)
     }
 }
 

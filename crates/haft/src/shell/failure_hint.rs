@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use haft_contract::{
-    ConfinementLevel, DecidingRule, EnforcedConfinement, Excerpt, ProcessEnding, WithheldAccess,
+    ConfinementLevel, ConfinementReport, DecidingRule, EnforcedConfinement, Excerpt, ProcessEnding, WithheldAccess,
     WithheldPath,
 };
 use haft_sandbox::ResourceLimits;
@@ -103,6 +103,39 @@ const RESOURCE_BOUNDS: &[ResourceBound] = &[
     },
 ];
 
+/// Errors of programs that look up a name without a network.
+const NAME_ERRORS: &[&str] = &[
+    "Could not resolve",
+    "Temporary failure in name resolution",
+    "Name or service not known",
+    "ENOTFOUND",
+    "EAI_AGAIN",
+    "failed to lookup address",
+    "dial tcp: lookup",
+    "Network is unreachable",
+    "ENETUNREACH",
+];
+/// Refused hosts that a hint names.
+pub(crate) const REFUSED_HOSTS_MAX: usize = 3;
+
+/// Returns one sentence about the hosts that the proxy of a command did not connect to, and why.
+pub(super) fn refused_hosts_hint(confined: &ConfinementReport) -> Option<String> {
+    let mut reasons: Vec<&str> = Vec::new();
+    let refused = confined.connections.iter().filter(|connection| !connection.admitted);
+    for connection in refused {
+        if !reasons.contains(&connection.detail.as_str()) {
+            reasons.push(&connection.detail);
+        }
+    }
+    let hidden = reasons.len().saturating_sub(REFUSED_HOSTS_MAX);
+    reasons.truncate(REFUSED_HOSTS_MAX);
+    let mut hint = reasons.join("; ");
+    if hidden > 0 {
+        hint.push_str(&format!("; and {hidden} more hosts"));
+    }
+    (!hint.is_empty()).then_some(hint)
+}
+
 /// Returns the status of a command that failed by itself, as a shell would have it.
 pub(super) fn failed_status(ending: ProcessEnding) -> Option<i32> {
     match ending {
@@ -126,6 +159,8 @@ pub(super) struct CommandContext<'a> {
     pub(super) directory: &'a Path,
     /// The restrictions that were in force.
     pub(super) enforced: EnforcedConfinement,
+    /// Whether it had no network but its own loopback interface.
+    pub(super) is_offline: bool,
 }
 
 impl CommandContext<'_> {
@@ -140,6 +175,14 @@ impl CommandContext<'_> {
         let text = output.tail.as_ref().unwrap_or(&output.head);
         text.lines().rev().take(HINDRANCE_LINES_MAX).find_map(|line| {
             let says = |texts: &[&str]| texts.iter().any(|text| line.contains(text));
+            if self.is_offline && says(NAME_ERRORS) {
+                let host = host_words(line).next();
+                return Some(format!(
+                    "this command has no network, so {} was not reached: work offline, or ask the user to grant the \
+                     host",
+                    host.unwrap_or("the host")
+                ));
+            }
             let is_refused = says(MOUNT_ERRORS) || says(REFUSAL_ERRORS);
             if is_refused || says(ABSENCE_ERRORS) {
                 let mut places = path_words(line);
@@ -304,6 +347,15 @@ fn is_full(directory: &Path) -> bool {
     rustix::fs::statvfs(directory).is_ok_and(|disk| {
         let has_inodes = disk.f_files == 0 || disk.f_favail > 0;
         disk.f_bavail == 0 || !has_inodes
+    })
+}
+
+/// Returns the words of an error text that may be hosts: names with a dot in them.
+fn host_words(line: &str) -> impl Iterator<Item = &str> {
+    let is_separator = |char: char| !(char.is_ascii_alphanumeric() || ".-_".contains(char));
+    line.split(is_separator).map(|word| word.trim_matches(['.', '-'])).filter(|word| {
+        let is_name = word.split('.').all(|label| !label.is_empty());
+        word.contains('.') && is_name && word.contains(|char: char| char.is_ascii_alphabetic())
     })
 }
 

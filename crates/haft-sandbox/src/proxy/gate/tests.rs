@@ -41,6 +41,7 @@ async fn a_port_that_is_not_granted_is_told_from_a_host_that_is_not() {
         resolver: Arc::new(Nameless),
         record,
         limits,
+        upstream: None,
     };
     let answer = async |port: u16| {
         let text = "named.example".to_owned();
@@ -84,19 +85,48 @@ async fn so_many_addresses_of_a_name_are_tried() {
 #[test]
 fn of_a_mix_the_public_addresses_stay() {
     let mix = addresses(&["10.0.0.1", "::1", "93.184.215.14", "::ffff:8.8.8.8", "169.254.169.254"]);
-    let permitted = permitted(&host(), mix, EgressDecision::ByName).expect("two are public");
+    let permitted =
+        permitted(&host(), mix, EgressDecision::ByName, &OnePort).expect("two are public");
     assert_eq!(permitted, addresses(&["93.184.215.14", "8.8.8.8"]));
 }
 
 #[test]
 fn a_name_without_public_addresses_is_refused() {
-    for private in
-        ["127.0.0.1", "::1", "::ffff:127.0.0.1", "10.0.0.1", "fd00::1", "169.254.169.254"]
-    {
-        let denial = permitted(&host(), addresses(&[private]), EgressDecision::ByName);
+    for private in ["127.0.0.1", "::1", "::ffff:127.0.0.1", "10.0.0.1", "fd00::1", "169.254.1.1"] {
+        let denial = permitted(&host(), addresses(&[private]), EgressDecision::ByName, &OnePort);
         assert!(matches!(denial, Err(ConnectionDenial::Reserved { .. })), "{private}");
-        let any = permitted(&host(), addresses(&[private]), EgressDecision::AnyAddress);
+        let any = permitted(&host(), addresses(&[private]), EgressDecision::AnyAddress, &OnePort);
         assert_eq!(any.expect("it is granted as such"), addresses(&[private]));
+        let named =
+            permitted(&host(), addresses(&[private]), EgressDecision::ByName, &AnyAddresses);
+        assert_eq!(named.expect("its address is granted, too").len(), 1, "{private}");
+    }
+}
+
+#[test]
+fn a_metadata_service_is_never_reached() {
+    for address in
+        ["169.254.169.254", "::ffff:169.254.169.254", "fd00:ec2::254", "64:ff9b::a9fe:a9fe"]
+    {
+        for granted in [EgressDecision::ByName, EgressDecision::AnyAddress] {
+            let denial = permitted(&host(), addresses(&[address]), granted, &AnyAddresses);
+            let denial = denial.expect_err("it is never granted");
+            assert!(matches!(denial, ConnectionDenial::Metadata { .. }), "{address}: {denial}");
+            assert!(!denial.to_string().contains("grant"), "{denial}");
+        }
+    }
+}
+
+/// Admits each address of a host.
+struct AnyAddresses;
+
+impl EgressPolicy for AnyAddresses {
+    fn admits(&self, _: &str, _: u16) -> EgressDecision {
+        EgressDecision::ByName
+    }
+
+    fn admits_address(&self, _: &str, _: IpAddr) -> bool {
+        true
     }
 }
 

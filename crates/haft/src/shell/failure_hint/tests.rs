@@ -1,4 +1,5 @@
 use expect_test::{Expect, expect};
+use haft_contract::OutboundConnection;
 use haft_sandbox::ProtectedPaths;
 
 use super::*;
@@ -38,6 +39,7 @@ fn said(
         writable: &writable,
         directory,
         enforced,
+        is_offline: true,
     };
     failed_status(ending).and_then(|status| surroundings.failure_hint(status, &output))
 }
@@ -200,4 +202,38 @@ fn only_the_last_lines_count() {
     let said = |lines| said(&sandbox(), FULL, ProcessEnding::Exited(1), &after(lines));
     assert!(said(HINDRANCE_LINES_MAX - 1).is_some());
     assert_eq!(said(HINDRANCE_LINES_MAX), None);
+}
+
+#[test]
+fn a_host_that_is_not_reached_is_named() {
+    check(
+        "curl: (6) Could not resolve host: example.org",
+        expect![
+            "this command has no network, so example.org was not reached: work offline, or ask the user to grant the host"
+        ],
+    );
+    check(
+        "npm error request to https://registry.npmjs.org/x failed, reason: getaddrinfo EAI_AGAIN registry.npmjs.org",
+        expect![
+            "this command has no network, so registry.npmjs.org was not reached: work offline, or ask the user to grant the host"
+        ],
+    );
+    check("fatal: example.org is no file", expect!["nothing"]);
+}
+
+#[test]
+fn hosts_that_the_proxy_refused_are_named_once() {
+    let connection = |host: &str, admitted: bool| OutboundConnection {
+        host: host.to_owned(),
+        port: 443,
+        admitted,
+        detail: format!("host {host} is not granted"),
+    };
+    let hint = |connections: Vec<OutboundConnection>| {
+        refused_hosts_hint(&ConfinementReport { connections, ..ConfinementReport::new(FULL) })
+    };
+    assert_eq!(hint(vec![connection("a.org", true)]), None);
+    let refused = ["b.org", "b.org", "c.org", "d.org", "e.org"].map(|host| connection(host, false));
+    expect!["host b.org is not granted; host c.org is not granted; host d.org is not granted; and 1 more hosts"]
+        .assert_eq(&hint(refused.to_vec()).unwrap());
 }
