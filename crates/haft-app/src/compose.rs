@@ -251,6 +251,7 @@ fn process_parts(settings: &EffectiveSettings, host: &AppHost) -> Result<Process
         protected,
         home: places.home,
         resources: settings.sandbox.resources,
+        upstream: settings.proxy.clone(),
         mechanisms: mechanisms(host),
     };
     Ok(ProcessParts { roots, launcher, sandbox, environment })

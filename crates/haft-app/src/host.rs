@@ -119,6 +119,13 @@ impl AppHost {
         self
     }
 
+    /// Returns the same host with another program that starts and confines processes, such as an installed `haft`. Its
+    /// `main` must start as [`Self::program`] says.
+    pub fn using_program(mut self, program: PathBuf) -> Self {
+        self.program = Ok(program);
+        self
+    }
+
     /// Returns the same host with another working directory, from which a manifest is looked for.
     pub fn in_directory(mut self, directory: PathBuf) -> Self {
         self.working_directory = Ok(directory);

@@ -8,6 +8,7 @@ mod durability;
 mod lsp;
 mod mcp;
 mod model;
+mod network;
 mod plan;
 mod problem;
 mod python;
@@ -42,6 +43,7 @@ pub use mcp::{
     name_problem as server_name_problem,
 };
 pub use model::ModelSection;
+pub use network::NetworkSection;
 pub use plan::PlanSection;
 pub use problem::LINE_CHARS_MAX;
 pub use python::{PYTHON_DIRECTORIES_MAX, PythonEntry};
@@ -99,6 +101,8 @@ pub struct Manifest {
     pub agent: AgentSection,
     /// Whether commands use the network of the host.
     pub allow_network: Option<bool>,
+    /// The proxy through which granted hosts are reached.
+    pub network: NetworkSection,
     /// Which commands are refused while commands have no network.
     pub network_guard: Option<NetworkGuardName>,
     /// How commands are confined.

@@ -5,13 +5,12 @@ use haft_policy::NetworkGuard;
 use serde::Deserialize;
 
 /// How much the guard in front of commands refuses by name while they have no network, in the order of strength.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum NetworkGuardName {
     /// Nothing: the kernel sandbox alone keeps commands from the network
     Kernel,
     /// The usual programs that download, addresses that begin with http, and git with its remotes
-    #[default]
     Standard,
     /// A long list of programs and everything that looks like an address
     Strict,

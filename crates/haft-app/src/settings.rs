@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use haft::{CallLimits, RepeatPolicy};
 use haft_contract::{RequirementSet, ToolId};
 use haft_policy::{NetworkGuard, Rule, RuleAction, RuleScope};
+use haft_sandbox::proxy::UpstreamProxy;
 use haft_sandbox::{ProtectedPaths, ResourceLimits};
 use haft_tools::Profile;
 
@@ -65,8 +66,10 @@ pub struct EffectiveSettings {
     pub limits: CallLimits,
     /// Whether commands get the ordinary network.
     pub allow_network: bool,
+    /// The proxy through which granted hosts are reached.
+    pub proxy: Option<UpstreamProxy>,
     /// How many commands are refused by name while commands have no network.
-    pub network_guard: NetworkGuard,
+    pub network_guard: Option<NetworkGuard>,
     /// Where calls belong that do not say so.
     pub scope: ScopeSection,
     /// Which model is asked.
@@ -145,6 +148,31 @@ pub struct DeclaredCommands {
     pub has_untrusted: bool,
 }
 
+/// Variables that name the proxy of a machine, the first one that is set counts.
+const PROXY_VARIABLES: [&str; 4] = ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"];
+
+/// Returns the proxy of the manifest, or else the one that the environment names. A variable that haft cannot use is left
+/// out with a warning, because other programs may understand it.
+fn upstream(manifest: Option<&str>, host: &AppHost) -> Result<Option<UpstreamProxy>, AppError> {
+    let direct = host.variable_text("NO_PROXY").or_else(|| host.variable_text("no_proxy"));
+    let direct = direct.unwrap_or_default();
+    if let Some(url) = manifest {
+        let proxy = UpstreamProxy::parse(url, &direct);
+        return proxy.map(Some).map_err(AppError::configuration);
+    }
+    let named = PROXY_VARIABLES
+        .iter()
+        .find_map(|name| Some((name, host.variable_text(name).filter(|url| !url.is_empty())?)));
+    let Some((name, url)) = named else { return Ok(None) };
+    match UpstreamProxy::parse(&url, &direct) {
+        Ok(proxy) => Ok(Some(proxy)),
+        Err(err) => {
+            host.warn(format!("granted hosts are reached without the proxy in {name}: {err}"));
+            Ok(None)
+        }
+    }
+}
+
 /// A manifest as far as it holds.
 #[derive(Default)]
 struct EffectiveManifest {
@@ -205,7 +233,11 @@ pub fn resolve_with(
     let of_project = project.rules(examples)?.into_iter().map(|rule| (RuleScope::Project, rule));
     let rules = of_preset.chain(of_manifest).chain(of_project).collect();
     let watchdogs = manifest.watchdogs.into_iter().map(|entry| entry.resolve_paths(directory));
-    let guard = overrides.network_guard.or(manifest.network_guard).unwrap_or_default();
+    let profile = overrides.profile.or(manifest.profile).unwrap_or_default();
+    let guard = overrides.network_guard.or(manifest.network_guard);
+    // The texts of that profile say which commands are refused by name.
+    let by_profile = (profile == Profile::Smithers).then_some(NetworkGuardName::Standard);
+    let proxy = upstream(manifest.network.proxy.as_deref(), host)?;
     let durability = durability(overrides, manifest.durability, directory, host)?;
     let mut sandbox = sandbox(overrides, manifest.sandbox, directory, host);
     let roots = join_all(directory, &manifest.roots);
@@ -235,7 +267,7 @@ pub fn resolve_with(
     Ok(EffectiveSettings {
         root,
         roots,
-        profile: overrides.profile.or(manifest.profile).unwrap_or_default(),
+        profile,
         tools: if tools.is_empty() { manifest.tools } else { Some(tools) },
         python,
         lsp: manifest.lsp,
@@ -252,7 +284,8 @@ pub fn resolve_with(
         allow_hosts: overrides.allow_host.clone(),
         limits: limits(overrides, &manifest.limits),
         allow_network: overrides.allow_network.or(manifest.allow_network).unwrap_or(false),
-        network_guard: guard.into(),
+        proxy,
+        network_guard: guard.or(by_profile).map(NetworkGuard::from),
         scope: manifest.scope,
         model: manifest.model,
         web_search: manifest.web_search,

@@ -93,7 +93,9 @@ pub fn lasting_rules(
         let Some(RuleRemedy::Add(remedy)) = decision.remedy else { return Vec::new() };
         // The most general rule comes first.
         let candidates: Vec<Rule> = match access {
-            Some(ResolvedAccess::Shell { command: CommandLine::Unknown(_) }) => Vec::new(),
+            Some(ResolvedAccess::Shell {
+                command: CommandLine::Partial(_) | CommandLine::Unknown(_),
+            }) => Vec::new(),
             Some(ResolvedAccess::Shell { command: CommandLine::Argv(argv) }) => {
                 let patterns = [of_family(argv), exact(argv)].into_iter().flatten();
                 patterns.map(|pattern| Rule { pattern, ..remedy.clone() }).collect()
@@ -141,7 +143,7 @@ fn is_plain(word: &str) -> bool {
 }
 
 /// Returns the pattern of this command and no other; `None` where it cannot be spelled, or is too long to be read.
-fn exact(argv: &[String]) -> Option<String> {
+pub(crate) fn exact(argv: &[String]) -> Option<String> {
     if argv.is_empty() || argv.iter().any(String::is_empty) {
         return None;
     }

@@ -27,7 +27,7 @@ pub struct Ask {
     /// The reasons to ask, one line each.
     pub reasons: Vec<String>,
     /// The rules that «always» would add. A rejection for the session adds rules that deny the same accesses. If this is
-    /// empty, the front end offers only «once» and «reject»: a watchdog asks, or no added rule would allow the call.
+    /// empty, the front end offers only «once» and «reject»: no added rule would allow the call.
     pub always_rules: Vec<Rule>,
     /// The session.
     pub connection: String,

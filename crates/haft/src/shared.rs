@@ -47,8 +47,9 @@ pub struct RuntimeParts {
     pub limits: CallLimits,
     /// Whether commands use the network of the host. By default they do not.
     pub allow_network: bool,
-    /// Which commands haft refuses while they have no network.
-    pub network_guard: NetworkGuard,
+    /// Which commands haft refuses by name while they have no network. By default, none where the sandbox keeps them from
+    /// the network, and otherwise those of [`NetworkGuard::Standard`].
+    pub network_guard: Option<NetworkGuard>,
     /// Stores rules that a person answered «always for this project». Without it, such a rule ends with the runtime.
     pub project_rules: Option<Arc<dyn ProjectRules>>,
     /// Hooks that see each call before its execution, in this order.
@@ -98,7 +99,7 @@ impl RuntimeParts {
             rules: Vec::new(),
             limits: CallLimits::default(),
             allow_network: false,
-            network_guard: NetworkGuard::default(),
+            network_guard: None,
             project_rules: None,
             watchdogs: Vec::new(),
             launcher: Launcher::new(PathBuf::new()),
@@ -246,6 +247,14 @@ impl RuntimeShared {
     /// Returns whether the kernel keeps denied paths from the commands of calls, as far as that is known.
     pub(crate) fn holds_paths(&self) -> bool {
         self.conditions.get().is_some_and(|conditions| conditions.holds_paths)
+    }
+
+    /// Returns which commands haft refuses by name.
+    pub(crate) fn network_guard(&self) -> NetworkGuard {
+        self.parts.network_guard.unwrap_or(match self.conditions().sandboxed {
+            true => NetworkGuard::Kernel,
+            false => NetworkGuard::Standard,
+        })
     }
 
     /// Finds out what rules may depend on, if one of the accesses runs a command.

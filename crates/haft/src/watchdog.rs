@@ -29,8 +29,12 @@ pub struct WatchedCall<'a> {
     pub session: &'a str,
     /// The workspace root.
     pub root: &'a Path,
-    /// Whether the call's commands have granted hosts. Commands reach only granted hosts.
-    pub has_hosts: bool,
+    /// For each access in order, whether a rule of the user allows it: of the manifest, the project or the session. Empty if
+    /// that is not known.
+    pub allowed_by_user: &'a [bool],
+    /// Whether downloads need no question: hosts or the network are granted to the call's commands, or the sandbox keeps
+    /// them from the network.
+    pub is_network_decided: bool,
     /// The URL of a redirect to a host that the running call did not declare; `None` before the call begins. For a
     /// redirect, `accesses` holds the access to the new host.
     pub led_to: Option<&'a str>,

@@ -134,6 +134,7 @@ pub(super) const MODULE_ORDER: &[ModuleOrder] = &[
             "path_denials",
             "host_scope",
             "lasting",
+            "exception",
             "tool_scope",
         ],
     },

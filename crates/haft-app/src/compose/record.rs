@@ -15,8 +15,8 @@ pub(super) fn settings_record(settings: &EffectiveSettings) -> String {
     let sandbox = &settings.sandbox;
     let python: Vec<_> = settings.python.entries.iter().map(|entry| &entry.dir).collect();
     let commands: Vec<_> = settings.commands.entries.iter().map(|entry| &entry.id).collect();
-    let default_guard = NetworkGuard::from(NetworkGuardName::default());
-    let is_guard = |name: &NetworkGuardName| NetworkGuard::from(*name) == settings.network_guard;
+    let is_guard =
+        |name: &NetworkGuardName| Some(NetworkGuard::from(*name)) == settings.network_guard;
     let guard = NetworkGuardName::ALL.into_iter().find(is_guard);
     let on_repeat = match settings.durability.on_repeat {
         RepeatPolicy::Warn => "warn",
@@ -34,7 +34,7 @@ pub(super) fn settings_record(settings: &EffectiveSettings) -> String {
         ("commands", !commands.is_empty(), json!(commands)),
         (
             "network_guard",
-            settings.network_guard != default_guard,
+            settings.network_guard.is_some(),
             json!(guard.map_or("unknown", NetworkGuardName::name)),
         ),
         ("on_repeat", settings.durability.on_repeat != RepeatPolicy::default(), json!(on_repeat)),

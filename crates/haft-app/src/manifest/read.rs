@@ -19,9 +19,9 @@ use toml::de::{DeTable, DeValue};
 use super::problem::{KeyProblem, ManifestProblem};
 use super::{
     AgentSection, DurabilitySection, LSP_LANGUAGES_MAX, LanguageEntry, MCP_SERVERS_MAX, Manifest,
-    ManifestLimits, ModelSection, PYTHON_DIRECTORIES_MAX, PlanSection, ProjectText, PythonEntry,
-    SandboxSection, ScopeSection, ServerEntry, SkillsSection, SnapshotsSection, WATCHDOGS_MAX,
-    WatchdogEntry, WebSearchSection, language_name_problem, server_name_problem,
+    ManifestLimits, ModelSection, NetworkSection, PYTHON_DIRECTORIES_MAX, PlanSection, ProjectText,
+    PythonEntry, SandboxSection, ScopeSection, ServerEntry, SkillsSection, SnapshotsSection,
+    WATCHDOGS_MAX, WatchdogEntry, WebSearchSection, language_name_problem, server_name_problem,
 };
 use crate::manifest::setting::keys_of;
 
@@ -151,6 +151,7 @@ impl ManifestReader {
                     self.bound(span, manifest.mcp.len(), MCP_SERVERS_MAX, "MCP servers");
                 }
                 "model" => manifest.model = self.section(&value, ModelSection::problems),
+                "network" => manifest.network = self.section(&value, NetworkSection::problems),
                 "network_guard" => manifest.network_guard = self.one(value),
                 "permissions" => manifest.permissions = self.permissions(value),
                 "plan" => manifest.plan = self.section(&value, PlanSection::problems),

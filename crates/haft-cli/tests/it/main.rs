@@ -19,6 +19,7 @@ mod doctor;
 mod durability;
 mod editors;
 mod escape;
+mod everyday;
 mod examples;
 mod frameworks;
 mod full_disks;
@@ -38,6 +39,7 @@ mod postgres;
 #[expect(dead_code, reason = "the tests of the journal itself use more of it")]
 mod postgres_server;
 mod programs;
+mod push;
 mod python;
 
 mod redaction;
@@ -53,6 +55,7 @@ mod terminal;
 mod tools;
 mod trust;
 mod undo;
+mod upstream;
 mod web;
 mod withheld;
 mod world;

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use haft_contract::{AllowingRule, ErrorCode, RefusalGrounds, RefusalSource, Remedy};
-use haft_policy::{PolicyRequest, Rule, RuleAction, lasting_rules};
+use haft_policy::{PolicyRequest, Rule, RuleAction, exception_rules, lasting_rules};
 
 use super::call_state::CallState;
 use super::capable::Judged;
@@ -20,7 +20,8 @@ struct ApprovalQuestion {
     rule_reasons: Vec<String>,
     /// The reasons of watchdogs, in their order.
     watchdog_reasons: Vec<String>,
-    /// The rules that «always» would add. They answer the reasons of rules only.
+    /// The rules that «always» would add. If a watchdog asks, they are its exceptions: they spell the accesses of this call,
+    /// and no others.
     always_rules: Vec<Rule>,
     /// The changes that would let the caller or the user make this call.
     allowing: Vec<Remedy>,
@@ -61,9 +62,13 @@ pub(super) async fn approve(
     let tool = &judged.contract().id;
     let request = PolicyRequest { tool, accesses: judged.accesses() };
     let asked = ApprovalQuestion {
+        always_rules: if of_watchdogs.is_empty() {
+            lasting_rules(&request, &rules, &parts.variables)
+        } else {
+            exception_rules(&request, &rules, &parts.variables)
+        },
         rule_reasons: of_rules,
         watchdog_reasons: of_watchdogs,
-        always_rules: lasting_rules(&request, &rules, &parts.variables),
         allowing: naming_remedies(&judged, &rules)
             .chain(allowing_remedies(&judged, &rules, connection))
             .collect(),
@@ -84,7 +89,7 @@ pub(super) async fn approve(
         input,
         accesses: distinct_lines(ASK_LINES_MAX, judged.accesses().iter().map(ToString::to_string)),
         reasons: asked.reasons().map(str::to_owned).collect(),
-        always_rules: asked.offered_rules().to_vec(),
+        always_rules: asked.always_rules.clone(),
         connection: connection.id.clone(),
         root: parts.roots.workspace().to_path_buf(),
     };
@@ -102,16 +107,16 @@ pub(super) async fn approve(
     match answer {
         AskAnswer::AllowOnce => Ok((state, judged)),
         AskAnswer::AllowForSession => {
-            add_for_session(asked.offered_rules(), connection);
+            add_for_session(&asked.always_rules, connection);
             Ok((state, judged))
         }
         AskAnswer::AllowForProject => {
-            add_for_project(asked.offered_rules(), connection).await;
+            add_for_project(&asked.always_rules, connection).await;
             Ok((state, judged))
         }
         AskAnswer::Reject => Err(rejected_refusal(state, judged, &asked)),
         AskAnswer::RejectForSession => {
-            let offered = asked.offered_rules().iter();
+            let offered = asked.always_rules.iter();
             let denying =
                 offered.map(|rule| Rule::new(&rule.permission, &rule.pattern, RuleAction::Deny));
             add_for_session(&denying.collect::<Vec<_>>(), connection);
@@ -155,15 +160,24 @@ async fn add_for_project(rules: &[Rule], connection: &ConnectionState) {
 
 /// Denies a call whose question no person could answer.
 fn unanswered_refusal(state: CallState, judged: Judged, asked: ApprovalQuestion) -> PipelineStop {
-    let mut because =
+    let because =
         format!("no person can be asked here, so the call is denied: {}", asked.explain_reasons());
     let grounds = if asked.watchdog_reasons.is_empty() {
         RefusalGrounds { decided_by: RefusalSource::NoAnswer, remedies: asked.remedies() }
     } else {
-        because.push_str("; no rule answers what a watchdog asks");
-        RefusalGrounds::new(RefusalSource::Watchdog)
+        // Only the exceptions answer a watchdog.
+        RefusalGrounds {
+            decided_by: RefusalSource::Watchdog,
+            remedies: asked.always_rules.into_iter().map(rule_remedy).collect(),
+        }
     };
     judged.refuse_as(state, grounds.into_refusal(ErrorCode::PermissionDenied, because))
+}
+
+/// Returns the remedy that adds a rule.
+fn rule_remedy(rule: Rule) -> Remedy {
+    let Rule { permission, pattern, .. } = rule;
+    Remedy::AddRule(AllowingRule { permission, pattern })
 }
 
 impl ApprovalQuestion {
@@ -179,15 +193,6 @@ impl ApprovalQuestion {
 
     /// Returns the remedies that make the next question unnecessary.
     fn remedies(self) -> Vec<Remedy> {
-        let of_rule = |Rule { permission, pattern, .. }| {
-            Remedy::AddRule(AllowingRule { permission, pattern })
-        };
-        self.allowing.into_iter().chain(self.always_rules.into_iter().map(of_rule)).collect()
-    }
-
-    /// Returns the rules that «always» adds. Returns none if a watchdog asks, because it would ask again despite the
-    /// rules.
-    fn offered_rules(&self) -> &[Rule] {
-        if self.watchdog_reasons.is_empty() { &self.always_rules } else { &[] }
+        self.allowing.into_iter().chain(self.always_rules.into_iter().map(rule_remedy)).collect()
     }
 }

@@ -31,21 +31,17 @@ pub(super) fn permit(
         Ok(reasons) => reasons,
         Err(denied) => return Err(judged.refuse_as(state, *denied)),
     };
-    let parts = &connection.shared.parts;
+    let shared = &connection.shared;
+    let guard = shared.network_guard();
     let guarded = judged.accesses().iter().find_map(|access| match access {
-        ResolvedAccess::Shell { command } => parts.network_guard.check(command),
+        ResolvedAccess::Shell { command } => guard.check(command),
         ResolvedAccess::Read { .. }
         | ResolvedAccess::Write { .. }
         | ResolvedAccess::Net { .. }
         | ResolvedAccess::Named { .. } => None,
     });
-    // A command may use the network if hosts or the whole network are granted.
-    let is_offline = || {
-        let hosts = reachable_hosts(&state, &judged, &rules, &connection.shared);
-        hosts.is_empty() && !(parts.allow_network && hosts.is_unrestricted())
-    };
     if let Some(NetworkRefusal { code, message, host }) = guarded
-        && is_offline()
+        && !has_network(&state, &judged, &rules, shared)
     {
         let mut grounds = RefusalGrounds::new(RefusalSource::NetworkGuard);
         grounds.remedies.extend(host.map(Remedy::AllowHost));
@@ -127,6 +123,17 @@ pub(super) fn named_host(access: &ResolvedAccess) -> Option<&String> {
         | ResolvedAccess::Shell { .. }
         | ResolvedAccess::Named { .. } => None,
     }
+}
+
+/// Returns whether hosts or the whole network are granted to the commands of the call.
+pub(super) fn has_network(
+    state: &CallState,
+    judged: &Judged,
+    rules: &RuleSet,
+    shared: &RuntimeShared,
+) -> bool {
+    let hosts = reachable_hosts(state, judged, rules, shared);
+    !hosts.is_empty() || (shared.parts.allow_network && hosts.is_unrestricted())
 }
 
 /// Returns the hosts that the rules let the call reach.

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use haft_contract::{Contract, ErrorCode, Tool};
-use haft_policy::{Grant, HostScope, ResolvedAccess};
+use haft_policy::{
+    Grant, HostScope, PolicyRequest, ResolvedAccess, has_exception, is_allowed_by_user,
+};
 
 use super::approve::approve;
 use super::call_state::CallState;
@@ -63,23 +65,32 @@ pub(super) async fn check_watchdogs(
     judged: Judged,
     connection: &ConnectionState,
 ) -> Result<(CallState, Judged, Vec<String>), PipelineStop> {
-    let parts = &connection.shared.parts;
+    let shared = &connection.shared;
+    let parts = &shared.parts;
+    let rules = connection.rules();
+    let tool = &judged.contract().id;
+    let allowed_by_user: Vec<bool> =
+        judged.accesses().iter().map(|access| is_allowed_by_user(tool, access, &rules)).collect();
+    // Where the kernel holds the network, a command without hosts downloads nothing.
+    let is_network_decided = permit::has_network(&state, &judged, &rules, shared)
+        || (shared.conditions().sandboxed && !parts.allow_network);
     let watched = WatchedCall {
-        tool: &judged.contract().id,
+        tool,
         input: &state.call().input,
         accesses: judged.accesses(),
         session: &connection.id,
         root: parts.roots.workspace(),
-        has_hosts: !permit::reachable_hosts(
-            &state,
-            &judged,
-            &connection.rules(),
-            &connection.shared,
-        )
-        .is_empty(),
+        allowed_by_user: &allowed_by_user,
+        is_network_decided,
         led_to: None,
     };
     match state.unless_cancelled(watchdog::ask_watchdogs(&parts.watchdogs, watched)).await {
+        // A person answered «always» about this very call.
+        Some(Ok(_))
+            if has_exception(&PolicyRequest { tool, accesses: judged.accesses() }, &rules) =>
+        {
+            Ok((state, judged, Vec::new()))
+        }
         Some(Ok(reasons)) => Ok((state, judged, reasons)),
         Some(Err(reason)) => Err(judged.refuse(state, ErrorCode::WatchdogDenied, reason)),
         None => Err(judged.refuse_cancelled(state)),

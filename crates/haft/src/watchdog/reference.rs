@@ -83,13 +83,22 @@ fn verdict(call: &WatchedCall<'_>) -> WatchdogVerdict {
             shorten_line(line)
         ));
     }
-    // A grant of hosts includes downloads from them, and downloads from other hosts cannot happen.
-    let is_foreseen = |finding: &CommandFinding| finding.is_download && call.has_hosts;
+    // A grant of hosts includes downloads from them, and downloads from other hosts cannot happen. What the user allowed
+    // by a rule needs no second answer, unless it destroys the machine.
+    let is_foreseen = |at: usize, finding: &CommandFinding| {
+        (finding.is_download && call.is_network_decided)
+            || (finding.severity == RuleSeverity::Ask
+                && call.allowed_by_user.get(at).copied().unwrap_or(false))
+    };
     let findings = || {
-        let found = call.accesses.iter().filter_map(|access| match access {
+        let found = call.accesses.iter().map(|access| match access {
             ResolvedAccess::Write { path } => write_finding(path, call.root),
             ResolvedAccess::Shell { command: CommandLine::Argv(argv) } => {
                 command_finding(argv, call.root)
+            }
+            ResolvedAccess::Shell { command: CommandLine::Partial(words) } => {
+                let words: Vec<_> = words.iter().map(|word| word.text().to_owned()).collect();
+                command_finding(&words, call.root)
             }
             ResolvedAccess::Shell { command: CommandLine::Unknown(line) } => {
                 let commands = rough_commands(line);
@@ -100,7 +109,8 @@ fn verdict(call: &WatchedCall<'_>) -> WatchdogVerdict {
             | ResolvedAccess::Net { .. }
             | ResolvedAccess::Named { .. } => None,
         });
-        found.filter(|finding| !is_foreseen(finding))
+        let found = found.enumerate().filter_map(|(at, finding)| Some((at, finding?)));
+        found.filter(|(at, finding)| !is_foreseen(*at, finding)).map(|(_, finding)| finding)
     };
     let of = |severity| findings().find(move |finding| finding.severity == severity);
     match (of(RuleSeverity::Deny), of(RuleSeverity::Ask)) {

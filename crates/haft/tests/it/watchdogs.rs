@@ -142,7 +142,8 @@ async fn a_program_that_nobody_waits_for_any_longer_is_killed_with_what_it_start
         accesses: &[],
         session: "s1",
         root: place.path(),
-        has_hosts: false,
+        allowed_by_user: &[],
+        is_network_decided: false,
         led_to: None,
     };
     let file = place.path().join("pid");

@@ -55,8 +55,15 @@ pub const SETTINGS: &[Setting] = &[
         .env("HAFT_NETWORK_GUARD")
         .widens_if(|value, _| {
             let guard = value.as_str().and_then(NetworkGuardName::parse);
-            guard.is_none_or(|guard| guard < NetworkGuardName::default())
+            guard.is_none_or(|guard| guard < NetworkGuardName::Standard)
         }),
+    // The proxy sees which hosts are reached, and everything that is not encrypted.
+    Setting::key("network.proxy", "The proxy through which granted hosts are reached").worded(
+        |manifest, _, _| {
+            let proxy = manifest.network.proxy.as_ref()?;
+            Some(format!("network.proxy = {:?}", without_passwords(proxy)))
+        },
+    ),
     // Another journal is a place that records are sent to, and it holds records of other workspaces, too.
     Setting::key("durability.journal", "Where calls are recorded")
         .flag("--db")

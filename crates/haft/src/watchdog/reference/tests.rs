@@ -22,7 +22,8 @@ fn judge(accesses: &[ResolvedAccess]) -> WatchdogVerdict {
         accesses,
         session: "s",
         root,
-        has_hosts: false,
+        allowed_by_user: &[],
+        is_network_decided: false,
         led_to: None,
     })
 }
@@ -145,7 +146,8 @@ fn a_fork_bomb_is_denied_however_its_line_was_taken_apart() {
             accesses: &[],
             session: "s",
             root: Path::new(ROOT),
-            has_hosts: false,
+            allowed_by_user: &[],
+            is_network_decided: false,
             led_to: None,
         };
         verdict(&call)
@@ -170,7 +172,8 @@ fn what_granted_hosts_make_foreseen_is_not_asked() {
             accesses: &accesses,
             session: "s",
             root: Path::new(ROOT),
-            has_hosts,
+            allowed_by_user: &[],
+            is_network_decided: has_hosts,
             led_to: None,
         };
         verdict(&call)
