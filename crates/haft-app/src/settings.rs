@@ -23,6 +23,7 @@ use crate::manifest::{
     ScopeSection, WORKSPACE_AGENTS, WatchdogEntry, WebSearchSection,
 };
 use crate::mcp_servers::McpSettings;
+use crate::network_guard::NetworkGuardName;
 use crate::overrides::SettingOverrides;
 use crate::preset::Preset;
 use crate::privileged_keys::split_privileged;

@@ -9,15 +9,15 @@ use crate::variables::{self, VariableEffect};
 /// Built-ins that run their arguments, or a file, as code.
 const EVALUATING: &[&str] = &[".", "eval", "source"];
 /// Built-ins that change which command a name stands for, or when code runs.
-const REDEFINING: &[&str] = &["bind", "compgen", "complete", "compopt", "enable", "fc", "history"];
+const REDEFINING: &[&str] = &["bind", "compgen", "complete", "compopt", "enable", "fc"];
 const DECLARING: &[&str] = &["declare", "export", "local", "readonly", "typeset"];
 /// Built-ins that fill variables with data.
 const READING: &[&str] = &["mapfile", "read", "readarray"];
 /// Built-ins without effect on the analysis.
 const PLAIN: &[&str] = &[
     ":", "[", "bg", "break", "caller", "continue", "dirs", "disown", "echo", "exit", "false", "fg",
-    "hash", "help", "jobs", "kill", "logout", "printf", "pwd", "return", "shift", "suspend",
-    "test", "times", "true", "type", "ulimit", "umask", "unalias", "wait",
+    "hash", "help", "history", "jobs", "kill", "logout", "printf", "pwd", "return", "shift",
+    "suspend", "test", "times", "true", "type", "ulimit", "umask", "unalias", "wait",
 ];
 const OTHERS: &[&str] =
     &["alias", "cd", "getopts", "let", "popd", "pushd", "set", "shopt", "trap", "unset"];
@@ -118,20 +118,7 @@ fn unknown_reason(
             let is_file = file.names_script();
             Some(if is_file { UnknownReason::Sourced } else { UnknownReason::Evaluation })
         }
-        "alias" => {
-            // A shell that runs a line expands no alias. The option that changes this is not known.
-            let texts = arguments.iter().map(|word| match word {
-                CommandWord::Literal(text) => text,
-                CommandWord::Unknown(source) => source,
-            });
-            let values = texts.filter_map(|text| text.split_once('='));
-            let mut is_set = false;
-            for (_, line) in values {
-                is_set = true;
-                findings.add_started_line(line.trim_matches('"'), scope.nested());
-            }
-            is_set.then_some(UnknownReason::StartsOthers)
-        }
+        "alias" => add_alias_lines(findings, arguments, scope),
         "trap" => add_trapped_line(findings, arguments, scope),
         "shopt" => {
             let is_plain = |word: &CommandWord| {
@@ -232,6 +219,26 @@ fn add_evaluated_line(
     let line = words.join(" ");
     findings.add_started_line(line.strip_prefix("-- ").unwrap_or(&line), scope.nested());
     None
+}
+
+/// Records the values of aliases as lines.
+///
+/// A shell that runs a line expands no alias. The option that changes this is not known.
+fn add_alias_lines(
+    findings: &mut LineFindings,
+    arguments: &[CommandWord],
+    scope: &StatementScope,
+) -> Option<UnknownReason> {
+    let texts = arguments.iter().map(|word| match word {
+        CommandWord::Literal(text) => text,
+        CommandWord::Unknown(source) => source,
+    });
+    let mut is_set = false;
+    for (_, line) in texts.filter_map(|text| text.split_once('=')) {
+        is_set = true;
+        findings.add_started_line(line.trim_matches('"'), scope.nested());
+    }
+    is_set.then_some(UnknownReason::StartsOthers)
 }
 
 /// Records the line that `trap` runs later, when the directory may be another one.

@@ -346,7 +346,7 @@ mod tests {
             expect![[r#"
                 {"capability":"shell.run","command":{"argv":["git","commit","-m","pull it"]}}
                 {"capability":"shell.run","command":{"argv":["tee","../log"]}}
-                {"capability":"shell.run","command":{"unknown":"rm $x"}}
+                {"capability":"shell.run","command":{"partial":["rm",{"unknown":"$x"}]}}
                 {"capability":"fs.write","path":"src/../log"}
             "#]],
         );

@@ -162,6 +162,9 @@ match = ["git status --short"]
             allow_network: Some(
                 true,
             ),
+            network: NetworkSection {
+                proxy: None,
+            },
             network_guard: None,
             sandbox: SandboxSection {
                 memory_bytes: None,
@@ -250,7 +253,7 @@ permision = "bash"
             2 | allow_netwrok = true
               | ^^^^^^^^^^^^^
 
-            haft.toml:3:1: unknown key "colour": expected one of agent, allow_network, commands, durability, limits, lsp, mcp, model, network_guard, permissions, plan, preset, profile, python, reference_watchdog, requires, root, roots, sandbox, scope, skills, snapshots, tools, watchdogs, web_search
+            haft.toml:3:1: unknown key "colour": expected one of agent, allow_network, commands, durability, limits, lsp, mcp, model, network, network_guard, permissions, plan, preset, profile, python, reference_watchdog, requires, root, roots, sandbox, scope, skills, snapshots, tools, watchdogs, web_search
               |
             3 | colour = "red"
               | ^^^^^^

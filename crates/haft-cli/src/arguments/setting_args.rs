@@ -102,7 +102,8 @@ pub(crate) struct SettingArgs {
     /// Host that tools may reach, and commands through a proxy (can be repeated)
     ///
     /// A name such as docs.rs, or a pattern such as *.crates.io. An address of this machine or its networks, such as
-    /// 127.0.0.1 or localhost, must be given as it is. A deny rule of the manifest still holds.
+    /// 127.0.0.1 or localhost, must be given as it is, or as a range such as 10.0.0.0/8. A deny rule of the manifest still
+    /// holds.
     #[arg(long, global = true, value_name = "HOST")]
     pub(crate) allow_host: Vec<String>,
 

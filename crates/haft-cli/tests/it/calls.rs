@@ -370,22 +370,22 @@ fn what_leads_out_is_refused() {
     "#]],
     );
     check(
-        &["--allow", "bash", "bash", r#"{"cmd":"curl a.b"}"#],
+        &["--allow", "bash", "--network-guard", "standard", "bash", r#"{"cmd":"curl a.b"}"#],
         &expect![[r#"
             --- stderr
             error: curl is refused by name: the network is off, and in the sandbox it could reach nothing; work offline, or ask the user to grant hosts, or to turn the list of names off (network_guard = "kernel" in haft.toml)
 
-            hint: haft call --network-guard kernel --allow bash bash '{"cmd":"curl a.b"}'
+            hint: haft call --network-guard kernel --allow bash --network-guard standard bash '{"cmd":"curl a.b"}'
             --- status 3
         "#]],
     );
     check(
-        &["--allow", "bash", "bash", r#"{"cmd":"git push"}"#],
+        &["--allow", "bash", "--network-guard", "standard", "bash", r#"{"cmd":"git push"}"#],
         &expect![[r#"
             --- stderr
             error: git push is refused by name: the network is off, and in the sandbox it could reach nothing; use local git commands, or ask the user to grant hosts, or to turn the list of names off (network_guard = "kernel" in haft.toml)
 
-            hint: haft call --network-guard kernel --allow bash bash '{"cmd":"git push"}'
+            hint: haft call --network-guard kernel --allow bash --network-guard standard bash '{"cmd":"git push"}'
             --- status 3
         "#]],
     );

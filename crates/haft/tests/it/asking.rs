@@ -272,18 +272,35 @@ impl Watchdog for Wary {
 }
 
 #[tokio::test]
-async fn what_a_watchdog_asks_no_rule_answers() {
+async fn always_answers_a_watchdog_about_this_very_call() {
     let (counter, asker) = (Counter::default(), Scripted::new(AskAnswer::AllowForSession));
     let setting = Setting { watchdogs: vec![Arc::new(Wary)], ..asking(&counter, asker.clone()) };
     let stage = Stage::new(setting).await;
-    stage.run.call(run("git log")).await.unwrap();
-    stage.run.call(run("git log")).await.unwrap();
+    for text in ["git log", "git log", "git log x", "git log x", "? ls | wc", "? ls | wc"] {
+        stage.run.call(run(text)).await.unwrap();
+    }
     let asked = asker.asked.lock().unwrap();
-    assert_eq!((asked.len(), counter.count()), (2, 2));
-    assert!(
-        asked.iter().all(|ask| ask.always_rules.is_empty() && ask.reasons.len() == 2),
-        "{asked:?}"
-    );
+    assert_eq!((asked.len(), counter.count()), (4, 6));
+    let offered: Vec<Vec<String>> = asked
+        .iter()
+        .map(|ask| ask.always_rules.iter().map(ToString::to_string).collect())
+        .collect();
+    assert_eq!(offered[0], ["allow run \"git log $\""]);
+    assert_eq!(offered[1], ["allow run \"git log x $\""]);
+    // A command that is not known cannot be spelled.
+    assert!(offered[2].is_empty() && offered[3].is_empty(), "{offered:?}");
+    assert!(asked.iter().all(|ask| ask.reasons.len() == 2), "{asked:?}");
+}
+
+#[tokio::test]
+async fn a_wide_rule_is_no_answer_to_a_watchdog_of_the_user() {
+    let (counter, asker) = (Counter::default(), Scripted::new(AskAnswer::AllowOnce));
+    let rules = vec![rule(RuleScope::Session, "run", "*", RuleAction::Allow)];
+    let setting =
+        Setting { rules, watchdogs: vec![Arc::new(Wary)], ..asking(&counter, asker.clone()) };
+    let stage = Stage::new(setting).await;
+    stage.run.call(run("git log")).await.unwrap();
+    assert_eq!((asker.count(), counter.count()), (1, 1));
 }
 
 #[tokio::test]
@@ -317,8 +334,8 @@ async fn where_nobody_can_be_asked_the_refusal_says_what_would_allow_the_call() 
         {"decided_by":"no_answer","remedies":[{"allow_tool":"run"}]}"#]]).await;
     let watched = Setting { watchdogs: vec![Arc::new(Wary)], ..setting() };
     check(watched, "git log", expect![[r#"
-        PERMISSION_DENIED: no person can be asked here, so the call is denied: run needs approval for shell.run of "git log": no rule matches, and then the answer is ask; the rule `allow run "git log"` would allow it; I am wary; no rule answers what a watchdog asks
-        {"decided_by":"watchdog","remedies":[]}"#]]).await;
+        PERMISSION_DENIED: no person can be asked here, so the call is denied: run needs approval for shell.run of "git log": no rule matches, and then the answer is ask; the rule `allow run "git log"` would allow it; I am wary
+        {"decided_by":"watchdog","remedies":[{"add_rule":{"permission":"run","pattern":"git log $"}}]}"#]]).await;
     check(asking(&counter, Scripted::new(AskAnswer::Unanswered)), "git log", expect![[r#"
         PERMISSION_DENIED: no person can be asked here, so the call is denied: run needs approval for shell.run of "git log": no rule matches, and then the answer is ask; the rule `allow run "git log"` would allow it
         {"decided_by":"no_answer","remedies":[{"allow_tool":"run"},{"add_rule":{"permission":"run","pattern":"git log *"}}]}"#]]).await;

@@ -138,7 +138,7 @@ impl Stage {
             rules: setting.rules,
             limits: setting.limits,
             allow_network: setting.allow_network,
-            network_guard: setting.network_guard,
+            network_guard: Some(setting.network_guard),
             sandbox: setting.sandbox,
             project_rules: setting.project_rules,
             watchdogs: setting.watchdogs,

@@ -9,10 +9,10 @@ use haft::{HeadlessAsker, ProgramWatchdog, ReferenceWatchdog, Watchdog, WatchedC
 use haft_contract::{
     Access, CommandLine, FsRequirement, RequirementSet, ShellRequirement, Tool, ToolError, ToolId,
 };
-use haft_policy::NetworkGuard;
+use haft_policy::{NetworkGuard, RuleAction, RuleScope};
 use serde_json::{Value, json};
 
-use crate::stage::{Setting, Stage, Text};
+use crate::stage::{Setting, Stage, Text, rule};
 
 const DOCUMENTATION: &str = include_str!("../../../../docs/watchdog.md");
 
@@ -47,11 +47,18 @@ fn shell(directory: &Path, script: &str) -> ProgramWatchdog {
 }
 
 async fn judged(watchdog: impl Watchdog + 'static, text: &str) -> String {
+    judged_under(RuleScope::Preset, watchdog, text).await
+}
+
+/// Returns the answer to a call that a rule of this scope allows.
+async fn judged_under(scope: RuleScope, watchdog: impl Watchdog + 'static, text: &str) -> String {
     let setting = Setting {
         tools: vec![deploy()],
         watchdogs: vec![Arc::new(watchdog)],
         asker: Arc::new(HeadlessAsker),
         network_guard: NetworkGuard::Kernel,
+        // The built-in watchdog does not ask about what a rule of the user allows.
+        rules: vec![rule(scope, "*", "*", RuleAction::Allow)],
         ..Setting::default()
     };
     let stage = Stage::new(setting).await;
@@ -82,7 +89,13 @@ async fn answers() {
         expect!["WATCHDOG_DENIED: the watchdog /bin/sh denies it"],
     )
     .await;
-    check("echo '{\"decision\":\"ask\",\"reason\":\"is it time?\"}'", expect!["PERMISSION_DENIED: no person can be asked here, so the call is denied: is it time?; no rule answers what a watchdog asks"]).await;
+    check(
+        "echo '{\"decision\":\"ask\",\"reason\":\"is it time?\"}'",
+        expect![
+            "PERMISSION_DENIED: no person can be asked here, so the call is denied: is it time?"
+        ],
+    )
+    .await;
 }
 
 #[tokio::test]
@@ -251,6 +264,11 @@ async fn the_built_in_watchdog_denies_and_asks() {
         expect.assert_eq(&judged(ReferenceWatchdog, text).await);
     };
     check("git status", expect!["none: done"]).await;
-    check("sudo ls", expect![[r#"PERMISSION_DENIED: no person can be asked here, so the call is denied: "sudo ls" uses or changes rights beyond those of this user; no rule answers what a watchdog asks"#]]).await;
+    check("sudo ls", expect![[r#"PERMISSION_DENIED: no person can be asked here, so the call is denied: "sudo ls" uses or changes rights beyond those of this user"#]]).await;
     check("rm -rf /", expect![[r#"WATCHDOG_DENIED: "rm -rf /" would destroy or change the machine itself; leave it alone"#]]).await;
+    let allowed = async |text: &str, expect: Expect| {
+        expect.assert_eq(&judged_under(RuleScope::Manifest, ReferenceWatchdog, text).await);
+    };
+    allowed("sudo ls", expect!["none: done"]).await;
+    allowed("rm -rf /", expect![[r#"WATCHDOG_DENIED: "rm -rf /" would destroy or change the machine itself; leave it alone"#]]).await;
 }

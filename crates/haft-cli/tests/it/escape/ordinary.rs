@@ -301,12 +301,6 @@ fn ordinary_work_goes_on() {
         place.prepare(&inside);
         let input =
             json!({"cmd": ordinary.line, "opts": {"cwd": inside, "timeout_ms": TIMEOUT_MS}});
-        if ordinary.is_guarded {
-            let refused = by_itself.call("bash", input.clone());
-            let code = &refused["result"]["_meta"]["haft/code"];
-            let is_guard = code == "TOOL_NETWORK_DISABLED" || code == "TOOL_GIT_REMOTE_DISABLED";
-            assert!(is_guard, "{}: {refused}", ordinary.name);
-        }
         let server = if ordinary.is_guarded { &mut unguarded } else { &mut by_itself };
         let answer = server.call("bash", input);
         let expected = match ordinary.said {

@@ -68,6 +68,7 @@ async fn so_many_addresses_of_a_name_are_tried() {
         resolver: Arc::new(Nameless),
         record,
         limits,
+        upstream: None,
     };
     let open = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
     let port = open.local_addr().expect("it listens").port();

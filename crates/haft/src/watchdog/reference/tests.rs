@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use expect_test::{Expect, expect};
-use haft_contract::{CommandLine, ToolId};
+use haft_contract::{CommandLine, PartialWord, ToolId};
 use haft_policy::{PathSubject, ResolvedAccess};
 use serde_json::Value;
 
@@ -228,4 +228,20 @@ fn a_workspace_inside_a_system_directory_is_the_workspaces() {
     let severity = |line: &str| command_finding(&argv(line), root).map(|found| found.severity);
     assert_eq!(severity("rm -rf /usr/src/app/build"), None);
     assert_eq!(severity("rm -rf /usr/src"), Some(RuleSeverity::Deny));
+}
+
+#[test]
+fn a_word_that_is_not_known_hides_no_place() {
+    let line = |words: &[&str]| {
+        let word = |word: &&str| match word.contains('$') {
+            true => PartialWord::Expanded { unknown: (*word).to_owned() },
+            false => PartialWord::Literal((*word).to_owned()),
+        };
+        let command = CommandLine::Partial(words.iter().map(word).collect());
+        judge(&[ResolvedAccess::Shell { command }])
+    };
+    assert!(matches!(line(&["rm", "-rf", "\"$HOME\""]), WatchdogVerdict::Deny(_)));
+    assert!(matches!(line(&["rm", "-rf", "/", "$x"]), WatchdogVerdict::Deny(_)));
+    assert!(matches!(line(&["sudo", "$x"]), WatchdogVerdict::Ask(_)));
+    assert_eq!(line(&["echo", "$HOME"]), WatchdogVerdict::Allow);
 }
