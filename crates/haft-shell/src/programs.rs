@@ -209,7 +209,7 @@ const PAGERS: &[&str] =
 
 /// Returns whether a program runs its operands as commands, or reads them as a script.
 pub(crate) fn runs_operands(name: &str) -> bool {
-    RUNNERS.contains(&name) && !PAGERS.contains(&name)
+    (LAUNCHERS.contains(&name) || READERS.contains(&name)) && !PAGERS.contains(&name)
 }
 
 /// Returns a program's file name.

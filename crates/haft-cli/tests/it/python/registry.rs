@@ -59,7 +59,8 @@ fn check_says_what_is_wrong_and_how_to_mend_it() {
 #[test]
 fn check_tries_tools_that_call_themselves_deterministic() {
     let alike = tool("adds", "\"deterministic\": True,", "return sorted({'a', 'b', 'c'})");
-    let random = tool("draws", "\"deterministic\": True,", "import random\n    return random.random()");
+    let random =
+        tool("draws", "\"deterministic\": True,", "import random\n    return random.random()");
     let world = with_tools(&[("adds.py", &alike), ("draws.py", &random)]);
     let output = world.haft(&["registry", "check", "tools", "--json"]).output().unwrap();
     let answer: Value = serde_json::from_slice(&output.stdout).unwrap();

@@ -254,7 +254,9 @@ fn what_git_changed_for_itself_is_named_and_not_undone() {
     git(&["commit", "-q", "-m", "first"]);
     let commit = r#"{"cmd":"echo four >> notes.txt && git -c user.name=a -c user.email=a@example.org commit -qam second"}"#;
     world.run(&["call", "--run", "r1", "bash", commit]);
-    world.check(&["diff", "r1/main/0/1/1"], &expect![[r#"
+    world.check(
+        &["diff", "r1/main/0/1/1"],
+        &expect![[r#"
         unknown .git was changed and is not recorded (refs, the index, objects)
         modified notes.txt
         --- a/notes.txt
@@ -265,7 +267,8 @@ fn what_git_changed_for_itself_is_named_and_not_undone() {
          three
         +four
         --- status 0
-    "#]]);
+    "#]],
+    );
     world.check(&["undo", "r1/main/0/1/1"], &expect![[r#"
         undo modified notes.txt
         --- stderr
