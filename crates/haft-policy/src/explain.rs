@@ -1,4 +1,4 @@
-//! A decision in words: for the model that was refused, for the person that is asked, for `haft policy explain`.
+//! A decision in words: for the model that was refused, for the person that is asked, for `haft permissions explain`.
 
 use std::fmt;
 
@@ -91,6 +91,7 @@ impl PolicyDecision {
                 }
                 RuleScope::Preset
                 | RuleScope::Manifest
+                | RuleScope::User
                 | RuleScope::Project
                 | RuleScope::Session => {
                     "what the manifest denies only the manifest can allow".to_owned()

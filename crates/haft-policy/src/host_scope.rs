@@ -256,10 +256,10 @@ fn verdict_of<'r>(rules: &'r HostRules, host: &str) -> RuleVerdict<'r> {
     verdict(rules.iter().map(|(exactness, rule)| (*exactness, &**rule)), MatchSubject::Host(host))
 }
 
-/// Returns whether the manifest, the project or the session wrote the rule. Other rules came with haft or an agent.
+/// Returns whether the manifest, the user, the project or the session wrote the rule. Other rules came with haft or an agent.
 fn is_written(rule: &CompiledRule) -> bool {
     match rule.scope {
-        RuleScope::Manifest | RuleScope::Project | RuleScope::Session => true,
+        RuleScope::Manifest | RuleScope::User | RuleScope::Project | RuleScope::Session => true,
         RuleScope::Preset | RuleScope::Builtin | RuleScope::Agent => false,
     }
 }

@@ -85,7 +85,9 @@ pub(crate) fn verdict<'r>(
                 manifest.add(fit, candidate);
                 written.add(fit, candidate);
             }
-            RuleScope::Project | RuleScope::Session => written.add(fit, candidate),
+            RuleScope::User | RuleScope::Project | RuleScope::Session => {
+                written.add(fit, candidate)
+            }
         }
     }
     let denies = |candidate: &RankedRule<'_>| candidate.rule.rule.action == RuleAction::Deny;

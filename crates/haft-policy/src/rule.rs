@@ -73,6 +73,8 @@ pub enum RuleScope {
     Builtin,
     /// The manifest. No later rule allows an access that it denies.
     Manifest,
+    /// The user's own configuration, for all of the user's projects.
+    User,
     /// An agent's own file. Such rules restrict a session, and no other rule allows an access that they deny.
     Agent,
     /// A decision for this project.
@@ -181,6 +183,7 @@ impl fmt::Display for RuleScope {
             Self::Preset => "preset",
             Self::Builtin => "built-in",
             Self::Manifest => "manifest",
+            Self::User => "user",
             Self::Agent => "agent",
             Self::Project => "project",
             Self::Session => "session",

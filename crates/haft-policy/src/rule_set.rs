@@ -183,7 +183,7 @@ impl CompiledRule {
         if let Some(condition) = rule.rule.when {
             // An allow may lapse: without it, less is allowed.
             let may_lapse = match rule.scope {
-                RuleScope::Preset | RuleScope::Manifest | RuleScope::Agent => {
+                RuleScope::Preset | RuleScope::Manifest | RuleScope::User | RuleScope::Agent => {
                     rule.rule.action == RuleAction::Allow
                 }
                 RuleScope::Builtin | RuleScope::Project | RuleScope::Session => false,
