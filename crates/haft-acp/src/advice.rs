@@ -11,6 +11,7 @@ pub(crate) fn sentence_for_editor(refusal: &Refusal) -> Option<String> {
         | Remedy::AllowHost(_)
         | Remedy::AddRule(_)
         | Remedy::Unprotect(_)
+        | Remedy::Trust
         | Remedy::Settle(_)
         | Remedy::Login(_) => Some(remedy.to_string()),
     });

@@ -18,6 +18,7 @@ pub(crate) fn sentence_for_agent(refusal: &Refusal) -> Option<String> {
             | Remedy::AllowHost(_)
             | Remedy::AddRule(_)
             | Remedy::Unprotect(_)
+            | Remedy::Trust
             | Remedy::Login(_) => decisions.push(remedy.to_string()),
         }
     }

@@ -111,6 +111,8 @@ pub enum Remedy {
     Settle(String),
     /// The user logs in to the server of this name.
     Login(String),
+    /// The user trusts the file of settings that names what was called.
+    Trust,
     /// The caller names the files that are meant, in place of these directories.
     NameFiles(Vec<String>),
 }
@@ -167,6 +169,7 @@ impl fmt::Display for Remedy {
             Self::AddRule(AllowingRule { permission, pattern }) => {
                 write!(f, "add a permission rule that allows {permission} for {pattern:?}")
             }
+            Self::Trust => f.write_str("trust the settings that name it"),
             Self::Unprotect(pattern) => write!(f, "take {pattern:?} off the protected paths"),
             Self::Settle(call) => {
                 write!(f, "find out whether call {call} happened, and settle it")

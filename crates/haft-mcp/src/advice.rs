@@ -20,6 +20,7 @@ pub(crate) fn sentence_for_model(refusal: &Refusal) -> Option<String> {
             | Remedy::AllowHost(_)
             | Remedy::AddRule(_)
             | Remedy::Unprotect(_)
+            | Remedy::Trust
             | Remedy::Login(_) => requests.push(remedy.to_string()),
         }
     }

@@ -26,6 +26,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
+use crate::advice::sentence_for_model;
 use crate::ask_channel::{AskMethod, AskSupport};
 use crate::call_limiter::CallLimiter;
 use crate::call_result::call_result;
@@ -216,7 +217,13 @@ impl McpServerHandler {
                     if let (None, Envelope::Error { error_text, .. }) = (contract, &envelope)
                         && envelope.code() == Some(ErrorCode::ToolNotFound)
                     {
-                        return Err(ErrorData::invalid_params(error_text.clone(), None));
+                        let advice = envelope.metadata().refusal.as_deref();
+                        let advice = advice.and_then(sentence_for_model);
+                        let text = match advice {
+                            Some(advice) => format!("{error_text}. {advice}"),
+                            None => error_text.clone(),
+                        };
+                        return Err(ErrorData::invalid_params(text, None));
                     }
                     let path = envelope.metadata().output_path.as_deref();
                     let link = path.and_then(|path| self.outputs.add_output(path));

@@ -72,7 +72,7 @@ pub use shared::{CallLimits, OwnerGoneCheck, RepeatPolicy, RuntimeError, Runtime
 pub use input_schema::{
     InputSchema, InputViolation, InputViolationKind, OpenValue, OpenValues, part_at, shown_value,
 };
-pub use registry::{Registry, RegistryError};
+pub use registry::{Registry, RegistryError, UntrustedTools};
 pub use roots::{WorkspaceRoots, WorkspaceRootsError};
 pub use suggestions::{near_matches, plain_name};
 pub use tool_index::ToolRanking;

@@ -1,6 +1,6 @@
 //! The tools that a runtime offers, by id.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 
 use haft_contract::{Contract, DefinitionError, Effect, RequirementSet, Tool, ToolId};
@@ -16,8 +16,19 @@ pub struct Registry {
     tools: BTreeMap<ToolId, Arc<RegisteredTool>>,
     /// The ids by the names that front ends use for tools on the wire.
     wire_names: BTreeMap<String, ToolId>,
+    /// The tools that the user has not trusted yet, and which are not among `tools`.
+    untrusted: UntrustedTools,
     /// Made by the first search: most registries are never searched.
     searchable: OnceLock<Arc<SearchableTools>>,
+}
+
+/// Names of tools that the settings bring once the user trusts them. A call of one is refused with that reason.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct UntrustedTools {
+    /// The ids of tools.
+    pub ids: BTreeSet<ToolId>,
+    /// Servers, whose tools have ids that begin with the server's name.
+    pub servers: BTreeSet<String>,
 }
 
 /// The tools of a registry as a query finds them.
@@ -51,6 +62,17 @@ pub enum RegistryError {
     /// Another tool has the same name where dots cannot be carried.
     #[error("tools {0} and {1} would both be called {name} where a dot cannot be carried", name = .0.wire_name())]
     WireName(ToolId, ToolId),
+}
+
+impl UntrustedTools {
+    /// Returns whether a name, an id or a name on the wire, is that of such a tool.
+    fn contains(&self, name: &str) -> bool {
+        let is_of = |server: &String| {
+            name.strip_prefix(server.as_str()).is_some_and(|rest| rest.starts_with(['_', '.']))
+        };
+        self.ids.iter().any(|id| id.as_str() == name || id.wire_name() == name)
+            || self.servers.iter().any(is_of)
+    }
 }
 
 impl Registry {
@@ -88,6 +110,16 @@ impl Registry {
         self.wire_names.insert(id.wire_name(), id.clone());
         self.tools.insert(id, Arc::new(RegisteredTool { tool, contract, schema: OnceLock::new() }));
         Ok(())
+    }
+
+    /// Sets which tools the settings would bring if the user trusted them.
+    pub fn set_untrusted(&mut self, untrusted: UntrustedTools) {
+        self.untrusted = untrusted;
+    }
+
+    /// Returns whether there is no tool of this name because the user has not trusted the settings that bring it yet.
+    pub fn is_untrusted(&self, name: &str) -> bool {
+        self.find(name).is_none() && self.untrusted.contains(name)
     }
 
     /// Keeps only the tools with these ids. If no tool has one of the ids, the error lists such ids and the registry
@@ -274,6 +306,20 @@ mod tests {
         let read = ToolId::parse("read").unwrap();
         registry.keep_only(&[read]).unwrap();
         assert_eq!(found(&registry, "order food"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_tool_that_is_not_trusted_yet_is_told_from_an_unknown_one() {
+        let mut registry = Registry::new([tool("calc_add")]).unwrap();
+        let ids = BTreeSet::from([ToolId::parse("shop.order").unwrap()]);
+        let servers = BTreeSet::from(["calc".to_owned()]);
+        registry.set_untrusted(UntrustedTools { ids, servers });
+        for name in ["shop.order", "shop__order", "calc_subtract", "calc__add"] {
+            assert!(registry.is_untrusted(name), "{name}");
+        }
+        for name in ["shop", "calculate", "calc", "calc_add", "order"] {
+            assert!(!registry.is_untrusted(name), "{name}");
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use haft_contract::{Contract, ErrorCode, Tool};
+use haft_contract::{Contract, ErrorCode, RefusalGrounds, RefusalSource, Remedy, Tool};
 
 use super::call_state::CallState;
 use super::refusal::PipelineStop;
@@ -25,6 +25,12 @@ pub(super) fn validate(
 ) -> Result<(CallState, Valid), PipelineStop> {
     let Some(registered) = state.registered().map(Arc::clone) else {
         let name = &state.call().tool;
+        if state.catalog().registry.is_untrusted(name) {
+            let message = format!("tool {name:?} is not trusted yet, so it cannot be called");
+            let grounds = RefusalGrounds::new(RefusalSource::Contract).with_remedy(Remedy::Trust);
+            let refusal = grounds.into_refusal(ErrorCode::ToolNotFound, message);
+            return Err(PipelineStop::refused_with(state, "[]".to_owned(), refusal));
+        }
         let contracts = state.catalog().registry.contracts();
         let callable = contracts.filter(|contract| connection.has_tool(contract));
         let near = near_matches(name, callable.map(|contract| contract.id.as_str()));
