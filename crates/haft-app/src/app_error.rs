@@ -74,6 +74,8 @@ pub enum NextStep {
     RemoveFile(PathBuf),
     /// Look who may use this file.
     InspectFile(PathBuf),
+    /// Take the right to write these files from everyone but their owner.
+    RestrictFiles(Vec<PathBuf>),
     /// Look how much room is left in this directory.
     InspectDisk(PathBuf),
     /// Do what the text says, which names what to change.

@@ -46,6 +46,9 @@ pub async fn registry(settings: &EffectiveSettings, host: &AppHost) -> Result<Re
 
 /// Returns the message that there is no such tool, with the names that are nearly the same.
 pub fn unknown_tool(registry: &Registry, name: &str) -> String {
+    if registry.is_untrusted(name) {
+        return format!("tool {name:?} is not trusted yet");
+    }
     // No agent is offered the tool that keeps plans.
     let is_offered = |id: &&str| *id != PLAN_TOOL;
     let near = registry.near_matches(name).into_iter().filter(is_offered).collect::<Vec<_>>();
@@ -228,10 +231,10 @@ fn process_parts(settings: &EffectiveSettings, host: &AppHost) -> Result<Process
     };
     let places = host_paths(settings, host, &roots.paths());
     let protected = settings.sandbox.protected.clone();
-    let protected = match &settings.manifest {
-        Some(manifest) => haft_files::protect_manifest(protected, manifest, &roots.paths())?,
-        None => protected,
-    };
+    let mut files = settings.manifest.iter().chain(&settings.user_configuration);
+    let protected = files.try_fold(protected, |protected, file| {
+        haft_files::protect_manifest(protected, file, &roots.paths())
+    })?;
     let mut environment = environment::allowed(host.variables());
     for (_, path) in environment.iter_mut().filter(|(name, _)| name == "PATH") {
         // Commands see toolchains at their real place, and not the links that lead there, such as `current`.
@@ -334,8 +337,11 @@ fn connection_rules(
 ) -> Result<Vec<Rule>, AppError> {
     let tools = settings.allow.iter().map(|name| {
         let contract = registry.contract(name).ok_or_else(|| {
-            AppError::configuration(format!("allow: {}", unknown_tool(registry, name)))
-                .next(NextStep::ListTools)
+            let step = match settings.untrusted.first().filter(|_| registry.is_untrusted(name)) {
+                Some(untrusted) => untrusted.next(),
+                None => NextStep::ListTools,
+            };
+            AppError::configuration(format!("allow: {}", unknown_tool(registry, name))).next(step)
         })?;
         Ok(Rule::new(contract.id.as_str(), "*", RuleAction::Allow))
     });

@@ -126,6 +126,13 @@ impl AppHost {
         self
     }
 
+    /// Returns the same host with another value of an environment variable.
+    #[cfg(test)]
+    pub(crate) fn with_variable(mut self, name: &str, value: &OsStr) -> Self {
+        Arc::make_mut(&mut self.variables).insert(name.into(), value.to_owned());
+        self
+    }
+
     /// Returns the same host with another working directory, from which a manifest is looked for.
     pub fn in_directory(mut self, directory: PathBuf) -> Self {
         self.working_directory = Ok(directory);

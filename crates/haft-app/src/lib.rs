@@ -11,6 +11,7 @@ mod app_error;
 mod environment;
 mod haft_files;
 mod journal_location;
+mod layers;
 mod loaded_paths;
 mod model_choice;
 mod network_guard;
@@ -41,13 +42,15 @@ pub mod manifest;
 pub mod permission_names;
 pub mod settings;
 pub use journal_location::JournalLocation;
-pub use model_choice::{ModelChoice, no_model};
+pub use layers::{UntrustedNames, UntrustedSettings};
+pub use model_choice::{ModelChoice, no_model_in};
 pub use network_guard::NetworkGuardName;
 pub use overrides::SettingOverrides;
 pub use preset::Preset;
 pub use privileged_keys::{SplitManifest, split_privileged};
 pub use project_rules::ProjectRuleFile;
 pub use trust::TrustStore;
+pub mod user_configuration;
 
 // The runtime of these settings, and its tools.
 pub mod compose;

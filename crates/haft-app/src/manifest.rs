@@ -13,6 +13,7 @@ mod plan;
 mod problem;
 mod python;
 mod read;
+mod rule_lines;
 mod sandbox;
 mod scope;
 pub mod setting;
@@ -48,6 +49,7 @@ pub use plan::PlanSection;
 pub use problem::LINE_CHARS_MAX;
 pub use python::{PYTHON_DIRECTORIES_MAX, PythonEntry};
 pub use read::ExampleChecks;
+pub use rule_lines::rule_lines;
 pub use sandbox::{
     BENEATH, SANDBOX_FILE_BYTES_MAX, SANDBOX_FILE_BYTES_MIN, SANDBOX_MEMORY_BYTES_MAX,
     SANDBOX_MEMORY_BYTES_MIN, SANDBOX_OPEN_FILES_MAX, SANDBOX_OPEN_FILES_MIN,

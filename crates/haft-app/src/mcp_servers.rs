@@ -48,8 +48,6 @@ pub const SERVER_WARNINGS_MAX: usize = 5;
 pub struct McpSettings {
     /// Those that hold, with absolute paths.
     pub entries: BTreeMap<String, ServerEntry>,
-    /// Whether the manifest names some that do not hold, so that names of tools in it may be theirs.
-    pub has_untrusted: bool,
     /// The servers whose files cannot be protected, each with the reason.
     refused: BTreeMap<String, String>,
 }
@@ -67,16 +65,24 @@ pub struct McpBridge {
 
 impl McpSettings {
     /// Returns the servers of a manifest that lies in `directory`.
-    pub fn resolve_entries(
-        entries: BTreeMap<String, ServerEntry>,
-        directory: &Path,
-        has_untrusted: bool,
-    ) -> Self {
+    pub fn resolve_entries(entries: BTreeMap<String, ServerEntry>, directory: &Path) -> Self {
         let placed = |entry: ServerEntry| {
             server_paths::resolve_program_path(entry.resolve_paths(directory), directory)
         };
         let placed = entries.into_iter().map(|(name, entry)| (name, placed(entry)));
-        Self { entries: placed.collect(), has_untrusted, refused: BTreeMap::new() }
+        Self { entries: placed.collect(), refused: BTreeMap::new() }
+    }
+
+    /// Returns these servers and those of the user's own configuration, which come before others of the same name.
+    pub(crate) fn overridden_by(mut self, of_user: Self, host: &AppHost) -> Self {
+        for (name, entry) in of_user.entries {
+            if self.entries.insert(name.clone(), entry).is_some() {
+                host.mention(format!(
+                    "mcp server {name}: your own configuration and haft.toml name one; yours is used"
+                ));
+            }
+        }
+        self
     }
 
     /// Returns the servers that are used.
@@ -464,6 +470,7 @@ fn login_step(err: &ToolError) -> Option<NextStep> {
         | Remedy::AllowHost(_)
         | Remedy::AddRule(_)
         | Remedy::Unprotect(_)
+        | Remedy::Trust
         | Remedy::Settle(_)
         | Remedy::NameFiles(_) => None,
     })

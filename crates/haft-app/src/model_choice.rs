@@ -3,6 +3,7 @@
 
 use crate::app_error::{AppError, NextStep};
 use crate::manifest::ModelSection;
+use crate::settings::EffectiveSettings;
 
 /// The model that a front end names. An empty text names no model.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -67,9 +68,20 @@ fn given(value: Option<&String>) -> Option<String> {
     value.filter(|value| !value.is_empty()).cloned()
 }
 
-/// Returns the error of a request that names no model, and for which the manifest names none.
-pub fn no_model() -> AppError {
+/// Returns the error of a request that names no model, and for which the settings name none.
+pub(crate) fn no_model() -> AppError {
     let message =
         "no model is named: choose one, or put `name` into the table [model] of haft.toml";
     AppError::configuration(message).next(NextStep::NameModel)
+}
+
+/// Returns the error of a request that names no model. If a file names one that the user has not trusted yet, it says so.
+pub fn no_model_in(settings: &EffectiveSettings) -> AppError {
+    let untrusted = settings.untrusted.iter().find_map(|untrusted| {
+        let model = untrusted.names.model.as_ref()?;
+        let message =
+            format!("the model {model:?} of {} is not trusted yet", untrusted.file.display());
+        Some(AppError::configuration(message).next(untrusted.next()))
+    });
+    untrusted.unwrap_or_else(no_model)
 }

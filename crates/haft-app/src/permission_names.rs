@@ -23,20 +23,30 @@ pub struct ToolNames<'a> {
 }
 
 /// Refuses rules of the manifest whose permission names no tool and no capability; `named` are the capabilities that the
-/// manifest itself requires. Where tools were left out, a name may be that of one of them, and it is only said.
+/// manifest itself requires. Where tools were left out, a name may be that of one of them, and it is only said. The user's
+/// own rules may name tools of other workspaces, so only a name that looks like a typing mistake is said.
 pub fn check(
     rules: &[(RuleScope, Rule)],
     named: &[String],
     tools: ToolNames<'_>,
     host: &AppHost,
 ) -> Result<(), AppError> {
-    if !rules.iter().any(|(scope, _)| *scope == RuleScope::Manifest) {
+    let is_checked = |scope: RuleScope| matches!(scope, RuleScope::Manifest | RuleScope::User);
+    if !rules.iter().any(|(scope, _)| is_checked(*scope)) {
         return Ok(());
     }
     let known = known(named, tools.registry);
-    let of_manifest = rules.iter().filter(|(scope, _)| *scope == RuleScope::Manifest);
-    let unknown: Vec<String> =
-        of_manifest.filter_map(|(_, rule)| problem(&rule.permission, &known)).collect();
+    let problems = |checked: RuleScope| {
+        let rules = rules.iter().filter(move |(scope, _)| *scope == checked);
+        rules.filter_map(|(_, rule)| Some((rule, problem(&rule.permission, &known)?)))
+    };
+    let names = || known.iter().map(String::as_str);
+    for (rule, problem) in problems(RuleScope::User) {
+        if !near_matches(&rule.permission, names()).is_empty() {
+            host.warn(format!("permissions of your own configuration: {problem}"));
+        }
+    }
+    let unknown: Vec<String> = problems(RuleScope::Manifest).map(|(_, problem)| problem).collect();
     if unknown.is_empty() {
         return Ok(());
     }

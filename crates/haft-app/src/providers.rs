@@ -9,7 +9,7 @@ use haft_model::{Model, ModelError, ModelSettings, ProviderModel};
 use crate::app_error::{AppError, AppErrorKind};
 use crate::host::AppHost;
 use crate::manifest::ModelSection;
-use crate::model_choice::ModelChoice;
+use crate::model_choice::{ModelChoice, no_model_in};
 use crate::settings::EffectiveSettings;
 
 /// The environment variable that names a file of certificate authorities, as other programs have it.
@@ -35,7 +35,8 @@ pub fn named_models(
     settings: &EffectiveSettings,
     host: &AppHost,
 ) -> Arc<dyn ModelLookup> {
-    Arc::new(NamedModels { choice, section: settings.model.clone(), host: host.clone() })
+    let missing = no_model_in(settings).message;
+    Arc::new(NamedModels { choice, section: settings.model.clone(), missing, host: host.clone() })
 }
 
 /// Finds models by the names of the settings.
@@ -44,6 +45,8 @@ struct NamedModels {
     choice: ModelChoice,
     /// The models of the manifest.
     section: ModelSection,
+    /// Says why no model is named.
+    missing: String,
     /// Gives the keys of providers.
     host: AppHost,
 }
@@ -52,7 +55,8 @@ impl ModelLookup for NamedModels {
     fn model(&self, name: Option<&str>) -> Result<(String, Arc<dyn Model>), ModelError> {
         let settings = match name {
             Some(name) => self.choice.settings_named(name, &self.section),
-            None => self.choice.settings(&self.section),
+            None if self.choice.is_named(&self.section) => self.choice.settings(&self.section),
+            None => return Err(ModelError::Settings(self.missing.clone())),
         };
         let settings = settings.map_err(|err| match err.kind {
             AppErrorKind::Model(err) => *err,

@@ -16,6 +16,10 @@ use crate::agents;
 use crate::app_error::{AppError, NextStep};
 use crate::host::AppHost;
 use crate::journal_location::JournalLocation;
+use crate::layers::{
+    SettingLayer, UntrustedSettings, discovered_manifest, named_manifest, user_layer,
+    workspace_layer,
+};
 use crate::loaded_paths::RootProtection;
 use crate::manifest::{
     AgentSection, CommandEntry, DurabilitySection, ExampleChecks, FILE_NAME, LanguageEntry,
@@ -26,11 +30,9 @@ use crate::mcp_servers::McpSettings;
 use crate::network_guard::NetworkGuardName;
 use crate::overrides::SettingOverrides;
 use crate::preset::Preset;
-use crate::privileged_keys::split_privileged;
 use crate::program_files::{MOVE_SCRIPT, ProgramFiles, ProgramLine};
 use crate::project_rules::ProjectRuleFile;
 use crate::python::{PythonDirectories, directories};
-use crate::trust::TrustStore;
 
 /// The settings that hold for this process. All paths are absolute, or start in the directory that named them.
 #[derive(Clone, Debug)]
@@ -46,14 +48,14 @@ pub struct EffectiveSettings {
     /// Directories of Python tools.
     pub python: PythonDirectories,
     /// Commands that are declared as tools.
-    pub commands: DeclaredCommands,
+    pub commands: Vec<CommandEntry>,
     /// Language servers that are not the usual ones.
     pub lsp: BTreeMap<String, LanguageEntry>,
     /// MCP servers.
     pub mcp: McpSettings,
     /// The requirements of the agent beyond those of its tools.
     pub requires: RequirementSet,
-    /// Rules of the preset, the manifest and the project.
+    /// Rules of the preset, the manifest, the user's own configuration and the project.
     pub rules: Vec<(RuleScope, Rule)>,
     /// Where the rules of the preset come from.
     pub preset: Preset,
@@ -97,17 +99,10 @@ pub struct EffectiveSettings {
     pub manifest: Option<PathBuf>,
     /// Whether the user trusted the manifest, and so this workspace; false without a manifest.
     pub is_trusted: bool,
-    /// The parts of the manifest that do not hold because the user did not trust it.
-    pub untrusted_settings: Option<UntrustedSettings>,
-}
-
-/// The parts of a manifest that do not hold.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UntrustedSettings {
-    /// Which manifest it is, and what of it, a line each.
-    pub message: String,
-    /// The step that has it hold.
-    pub next: NextStep,
+    /// The user's own configuration, if there is one.
+    pub user_configuration: Option<PathBuf>,
+    /// The parts of both files that do not hold because the user has not trusted them yet.
+    pub untrusted: Vec<UntrustedSettings>,
 }
 
 /// Where calls are recorded, and for how long.
@@ -140,15 +135,6 @@ pub struct SandboxSettings {
     pub unprotect: Vec<String>,
 }
 
-/// The commands of a manifest that are tools.
-#[derive(Clone, Debug, Default)]
-pub struct DeclaredCommands {
-    /// Those that hold.
-    pub entries: Vec<CommandEntry>,
-    /// Whether the manifest declares others, which the user did not trust.
-    pub has_untrusted: bool,
-}
-
 /// Variables that name the proxy of a machine, the first one that is set counts.
 const PROXY_VARIABLES: [&str; 4] = ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"];
 
@@ -174,32 +160,6 @@ fn upstream(manifest: Option<&str>, host: &AppHost) -> Result<Option<UpstreamPro
     }
 }
 
-/// A manifest as far as it holds.
-#[derive(Default)]
-struct EffectiveManifest {
-    /// The values that hold.
-    manifest: Manifest,
-    /// The manifest on disk, if there is one.
-    file: Option<ManifestFile>,
-    /// Whether the user trusted all of the manifest. An absent manifest counts as trusted.
-    is_trusted: bool,
-    /// Whether it names directories of Python tools that do not hold.
-    has_untrusted_python: bool,
-    /// Whether it declares commands that do not hold.
-    has_untrusted_commands: bool,
-    /// Whether it names MCP servers that do not hold.
-    has_untrusted_servers: bool,
-    /// The message about the values that do not hold.
-    untrusted_settings: Option<UntrustedSettings>,
-}
-
-impl EffectiveManifest {
-    /// Returns a manifest all of whose values hold.
-    fn trusted(manifest: Manifest, file: Option<ManifestFile>) -> Self {
-        Self { manifest, file, is_trusted: true, ..Self::default() }
-    }
-}
-
 /// Returns the settings that hold. It notifies `host` of the parts of an untrusted manifest that do not hold.
 ///
 /// # Errors
@@ -219,20 +179,25 @@ pub fn resolve_with(
     examples: ExampleChecks,
 ) -> Result<EffectiveSettings, AppError> {
     let working_directory = host.working_directory()?;
-    let layer = layer(overrides, host, &working_directory, examples)?;
-    let (manifest, file, is_trusted) = (layer.manifest, layer.file, layer.is_trusted);
+    let user = user_layer(host, examples)?;
+    let workspace = workspace_layer(overrides, host, &working_directory, examples)?;
+    let untrusted = user.untrusted.into_iter().chain(workspace.untrusted).collect();
+    let (manifest, file, is_trusted) = (workspace.manifest, workspace.file, workspace.is_trusted);
     let directory = file.as_ref().map_or(working_directory.as_path(), ManifestFile::directory);
-    let preset = overrides.preset.or(manifest.preset).unwrap_or_default();
+    let preset = overrides.preset.or(preset(&manifest, &user.manifest)).unwrap_or_default();
     let root = root(overrides, &manifest, directory, &working_directory);
     let permissions = match is_trusted {
         true => manifest.permissions,
-        false => without_asks_for_denied(manifest.permissions, preset, host),
+        false => {
+            without_asks_for_denied(manifest.permissions, preset, &user.manifest.permissions, host)
+        }
     };
     let project = ProjectRuleFile::for_root(host, &root);
     let of_preset = preset.rules().into_iter().map(|rule| (RuleScope::Preset, rule));
     let of_manifest = permissions.into_iter().map(|rule| (RuleScope::Manifest, rule));
+    let of_user = user.manifest.permissions.into_iter().map(|rule| (RuleScope::User, rule));
     let of_project = project.rules(examples)?.into_iter().map(|rule| (RuleScope::Project, rule));
-    let rules = of_preset.chain(of_manifest).chain(of_project).collect();
+    let rules = of_preset.chain(of_manifest).chain(of_user).chain(of_project).collect();
     let watchdogs = manifest.watchdogs.into_iter().map(|entry| entry.resolve_paths(directory));
     let profile = overrides.profile.or(manifest.profile).unwrap_or_default();
     let guard = overrides.network_guard.or(manifest.network_guard);
@@ -242,17 +207,17 @@ pub fn resolve_with(
     let durability = durability(overrides, manifest.durability, directory, host)?;
     let mut sandbox = sandbox(overrides, manifest.sandbox, directory, host);
     let roots = join_all(directory, &manifest.roots);
-    let python = PythonDirectories {
-        entries: directories::effective_entries(
-            manifest.python,
-            directory,
-            &overrides.python,
-            &working_directory,
-        )?,
-        has_untrusted: layer.has_untrusted_python,
-    };
-    let mut mcp =
-        McpSettings::resolve_entries(manifest.mcp, directory, layer.has_untrusted_servers);
+    let entries = directories::effective_entries(
+        manifest.python,
+        directory,
+        &overrides.python,
+        &working_directory,
+    )?;
+    let python = PythonDirectories { entries };
+    let user_configuration = user.file;
+    let user_directory = user_configuration.as_ref().map_or(directory, ManifestFile::directory);
+    let mut mcp = McpSettings::resolve_entries(manifest.mcp, directory)
+        .overridden_by(McpSettings::resolve_entries(user.manifest.mcp, user_directory), host);
     let places = [std::slice::from_ref(&root), &roots].concat();
     let mut protection = python.protection(places.iter(), &sandbox.unprotect)?;
     protection.extend(mcp.protect(&places, &sandbox.unprotect, host));
@@ -273,10 +238,7 @@ pub fn resolve_with(
         python,
         lsp: manifest.lsp,
         mcp,
-        commands: DeclaredCommands {
-            entries: manifest.commands,
-            has_untrusted: layer.has_untrusted_commands,
-        },
+        commands: manifest.commands,
         requires: requires(manifest.requires, &overrides.allow_host),
         rules,
         preset,
@@ -288,7 +250,7 @@ pub fn resolve_with(
         proxy,
         network_guard: guard.or(by_profile).map(NetworkGuard::from),
         scope: manifest.scope,
-        model: manifest.model,
+        model: manifest.model.overridden_by(user.manifest.model),
         web_search: manifest.web_search,
         plan: manifest.plan,
         agent: manifest.agent,
@@ -299,7 +261,8 @@ pub fn resolve_with(
         watchdogs: watchdogs.collect(),
         reference_watchdog: manifest.reference_watchdog.unwrap_or(true),
         is_trusted: is_trusted && file.is_some(),
-        untrusted_settings: layer.untrusted_settings,
+        untrusted,
+        user_configuration: user_configuration.map(|file| file.path().to_owned()),
         manifest: file.map(|file| file.path().to_owned()),
     })
 }
@@ -352,8 +315,8 @@ pub fn resolve_durability(
     host: &AppHost,
 ) -> Result<DurabilitySettings, AppError> {
     let working_directory = host.working_directory()?;
-    let EffectiveManifest { manifest, file, .. } =
-        layer(overrides, host, &working_directory, ExampleChecks::Unchecked)?;
+    let SettingLayer { manifest, file, .. } =
+        workspace_layer(overrides, host, &working_directory, ExampleChecks::Unchecked)?;
     let directory = file.as_ref().map_or(working_directory.as_path(), ManifestFile::directory);
     durability(overrides, manifest.durability, directory, host)
 }
@@ -470,72 +433,38 @@ pub fn find_manifest(
 ) -> Result<Option<ManifestFile>, AppError> {
     match named_manifest(overrides) {
         Some(path) => ManifestFile::read(path).map(Some),
-        None => ManifestFile::discover(&host.working_directory()?),
+        None => discovered_manifest(&host.working_directory()?, host),
     }
 }
 
-/// Returns the manifest that the user named. An empty name counts as none.
-fn named_manifest(overrides: &SettingOverrides) -> Option<&Path> {
-    overrides.config.as_deref().filter(|path| !path.as_os_str().is_empty())
+/// Returns the preset that the files name. Where both name one, the narrower one holds: a workspace may narrow what the user
+/// allows elsewhere, and widens nothing that the user narrowed.
+fn preset(manifest: &Manifest, user: &Manifest) -> Option<Preset> {
+    match (manifest.preset, user.preset) {
+        (Some(of_manifest), Some(of_user)) => Some(of_manifest.min(of_user)),
+        (of_manifest, of_user) => of_manifest.or(of_user),
+    }
 }
 
-/// Reads the manifest, and removes the values that do not hold because the user did not trust it.
-fn layer(
-    overrides: &SettingOverrides,
+/// Leaves out the asks of an untrusted manifest if the preset or the user denies something: a rule of a manifest can come
+/// before theirs, so that an ask would weaken what they deny.
+fn without_asks_for_denied(
+    rules: Vec<Rule>,
+    preset: Preset,
+    of_user: &[Rule],
     host: &AppHost,
-    directory: &Path,
-    examples: ExampleChecks,
-) -> Result<EffectiveManifest, AppError> {
-    if let Some(path) = named_manifest(overrides) {
-        let file = ManifestFile::read(path)?;
-        let manifest = file.parse_with(examples)?;
-        return Ok(EffectiveManifest::trusted(manifest, Some(file)));
-    }
-    let Some(file) = ManifestFile::discover(directory)? else {
-        return Ok(EffectiveManifest::trusted(Manifest::default(), None));
+) -> Vec<Rule> {
+    let denies = |rules: &[Rule]| rules.iter().any(|rule| rule.action == RuleAction::Deny);
+    let denying = match (denies(&preset.rules()), denies(of_user)) {
+        (true, _) => format!("the preset {} denies", preset.name()),
+        (false, true) => "your own configuration denies".to_owned(),
+        (false, false) => return rules,
     };
-    let manifest = file.parse_with(examples)?;
-    if TrustStore::new(host.state().trust()).is_trusted(&file) {
-        return Ok(EffectiveManifest::trusted(manifest, Some(file)));
-    }
-    let has_untrusted_python = !manifest.python.is_empty();
-    let has_untrusted_commands = !manifest.commands.is_empty();
-    let has_untrusted_servers = !manifest.mcp.is_empty();
-    let parted = split_privileged(&file, &manifest)?;
-    let withheld = (!parted.privileged_keys.is_empty()).then(|| UntrustedSettings {
-        message: format!(
-            "{} is not trusted, so this of it does not hold:\n  {}",
-            file.path().display(),
-            parted.privileged_keys.join("\n  ")
-        ),
-        next: NextStep::Trust(file.path().to_owned()),
-    });
-    if let Some(UntrustedSettings { message, next }) = &withheld {
-        host.warn_with(message, next.clone());
-    }
-    Ok(EffectiveManifest {
-        manifest: parted.unprivileged,
-        file: Some(file),
-        is_trusted: false,
-        has_untrusted_python,
-        has_untrusted_commands,
-        has_untrusted_servers,
-        untrusted_settings: withheld,
-    })
-}
-
-/// Rules of a manifest come before those of a preset, so that an ask of a manifest would weaken what the preset denies.
-fn without_asks_for_denied(rules: Vec<Rule>, preset: Preset, host: &AppHost) -> Vec<Rule> {
-    let denies = preset.rules().iter().any(|rule| rule.action == RuleAction::Deny);
-    if !denies {
-        return rules;
-    }
     let (asks, kept): (Vec<_>, Vec<_>) =
         rules.into_iter().partition(|rule| rule.action == RuleAction::Ask);
     for rule in asks {
         host.warn(format!(
-            "the preset {} denies, so `{rule}` of a manifest that is not trusted does not hold",
-            preset.name()
+            "{denying}, so `{rule}` of a manifest that is not trusted does not hold"
         ));
     }
     kept

@@ -14,7 +14,7 @@ use crate::settings::EffectiveSettings;
 pub(super) fn settings_record(settings: &EffectiveSettings) -> String {
     let sandbox = &settings.sandbox;
     let python: Vec<_> = settings.python.entries.iter().map(|entry| &entry.dir).collect();
-    let commands: Vec<_> = settings.commands.entries.iter().map(|entry| &entry.id).collect();
+    let commands: Vec<_> = settings.commands.iter().map(|entry| &entry.id).collect();
     let is_guard =
         |name: &NetworkGuardName| Some(NetworkGuard::from(*name)) == settings.network_guard;
     let guard = NetworkGuardName::ALL.into_iter().find(is_guard);

@@ -2,7 +2,10 @@
 //! directories and the tools of MCP servers. Rules may name more tools than are offered. A command finds its tools once:
 //! reading Python files takes time, and the files may change meanwhile.
 
-use haft::{ReadOnlyBackgroundProcesses, Registry, Runtime, ServerProcessParts, ServerProcesses};
+use haft::{
+    ReadOnlyBackgroundProcesses, Registry, Runtime, ServerProcessParts, ServerProcesses,
+    UntrustedTools,
+};
 use haft_contract::{Tool, ToolId};
 use haft_mcp::ServerDiscovery;
 use haft_policy::{Conditions, RuleSet};
@@ -52,8 +55,9 @@ impl AvailableTools {
         if settings.profile == Profile::Contract {
             all.add(haft_lsp::lsp(lsp::options(settings, host)?))?;
         }
-        let mut has_left_out = settings.python.has_untrusted || settings.commands.has_untrusted;
-        for entry in &settings.commands.entries {
+        let mut has_left_out =
+            settings.untrusted.iter().any(|untrusted| untrusted.names.has_tools());
+        for entry in &settings.commands {
             // The entry was checked when the manifest was read.
             all.add(entry.tool().map_err(|problems| {
                 let messages: Vec<&str> = problems.iter().map(|it| it.message.as_str()).collect();
@@ -66,18 +70,23 @@ impl AvailableTools {
             let finder = finder(settings, host)?;
             has_left_out |= python::add_tools(&mut all, directories, &finder, host).await?;
         }
-        has_left_out |= settings.mcp.has_untrusted;
         let bridge = bridge(settings, host)?;
         let mut left_out = OmittedTools { servers: Vec::new(), is_partial: false };
         if let Some(bridge) = &bridge {
             left_out = bridge.add_tools(&mut all, discovery).await?;
         }
         has_left_out |= left_out.is_partial || !left_out.servers.is_empty();
+        all.set_untrusted(UntrustedTools {
+            ids: settings.untrusted.iter().flat_map(|it| it.names.commands.clone()).collect(),
+            servers: settings.untrusted.iter().flat_map(|it| it.names.servers.clone()).collect(),
+        });
         let mut offered = all.clone();
         if let Some(tools) = &settings.tools {
             // A tool that a missing MCP server would bring is no mistake of the settings.
-            let is_there =
-                |id: &&ToolId| all.contract(id.as_str()).is_some() || !left_out.may_include(id);
+            // Nor is one that the user has not trusted yet.
+            let is_missing =
+                |id: &ToolId| left_out.may_include(id) || all.is_untrusted(id.as_str());
+            let is_there = |id: &&ToolId| all.contract(id.as_str()).is_some() || !is_missing(id);
             let tools: Vec<ToolId> = tools.iter().filter(is_there).cloned().collect();
             if let Err(unknown) = offered.keep_only(&tools) {
                 let names: Vec<String> =

@@ -37,6 +37,15 @@ impl ModelSection {
         name.map(|model| haft_model::ModelSettings { model, ..settings })
     }
 
+    /// Returns this section with the values of another one, which come first. Server and key belong to the model that is
+    /// named beside them.
+    pub(crate) fn overridden_by(self, first: Self) -> Self {
+        let (timeout_ms, idle_ms) =
+            (first.timeout_ms.or(self.timeout_ms), first.idle_ms.or(self.idle_ms));
+        let named = if first.name.is_some() { first } else { self };
+        Self { timeout_ms, idle_ms, ..named }
+    }
+
     /// Returns how long is waited for an answer, of whichever model.
     pub fn bounds(&self) -> ModelAnswerBounds {
         let defaults = ModelAnswerBounds::default();

@@ -29,6 +29,8 @@ pub struct Setting {
     pub merge: SettingMerge,
     /// Whether a value widens what an agent may do.
     pub widens: Widens,
+    /// Whether the user's own configuration can hold it, for all of the user's projects.
+    pub is_of_user: bool,
     /// Returns a value of the manifest as its reader is told of it, if it is not simply the key and the value.
     wording: Option<Wording>,
 }
@@ -69,6 +71,7 @@ impl Setting {
             doc,
             merge: SettingMerge::Replace,
             widens: Widens::Always,
+            is_of_user: false,
             wording: None,
         }
     }
@@ -110,6 +113,12 @@ impl Setting {
     /// Declares which values widen what an agent may do.
     const fn widens_if(mut self, widens: fn(&Value, &Path) -> bool) -> Self {
         self.widens = Widens::If(widens);
+        self
+    }
+
+    /// Lets the user's own configuration hold the setting, too.
+    const fn of_user(mut self) -> Self {
+        self.is_of_user = true;
         self
     }
 
@@ -171,6 +180,15 @@ pub(crate) fn keys_of(section: &str) -> Vec<&'static str> {
         (word != "*").then_some(word)
     };
     let mut keys: Vec<&str> = keys.filter_map(next_word).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    keys
+}
+
+/// Returns the keys of the first level that the user's own configuration can hold, in order.
+pub fn keys_of_user() -> Vec<&'static str> {
+    let keys = SETTINGS.iter().filter(|setting| setting.is_of_user).filter_map(|it| it.key);
+    let mut keys: Vec<&str> = keys.filter_map(|key| key.split(['.', '[']).next()).collect();
     keys.sort_unstable();
     keys.dedup();
     keys

@@ -13,8 +13,6 @@ use crate::manifest::PythonEntry;
 pub struct PythonDirectories {
     /// Those that hold, with absolute paths, each directory once.
     pub entries: Vec<PythonEntry>,
-    /// Whether the manifest names some that do not hold, so that names of tools in it may be theirs.
-    pub has_untrusted: bool,
 }
 
 impl PythonDirectories {

@@ -32,6 +32,7 @@ pub const SETTINGS: &[Setting] = &[
     Setting::key("preset", "The rules that hold where no other rule does")
         .flag("--preset")
         .env("HAFT_PRESET")
+        .of_user()
         .widens_if(|value, _| {
             let preset = value.as_str().and_then(Preset::parse);
             preset.is_none_or(|preset| preset > Preset::default())
@@ -92,11 +93,11 @@ pub const SETTINGS: &[Setting] = &[
     Setting::key("snapshots.ignored_bytes", "The largest ignored file that is recorded"),
     Setting::key("snapshots.ignored_files", "The most ignored files that are recorded"),
     // The model decides who reads the answers of tools, and who is paid.
-    Setting::key("model.name", "The model to ask, as provider/name"),
-    Setting::key("model.base_url", "The server to ask instead of the provider's own"),
-    Setting::key("model.key_variable", "The environment variable that holds the key"),
-    Setting::key("model.timeout_ms", "How long an answer may take"),
-    Setting::key("model.idle_ms", "How long the model may be silent"),
+    Setting::key("model.name", "The model to ask, as provider/name").of_user(),
+    Setting::key("model.base_url", "The server to ask instead of the provider's own").of_user(),
+    Setting::key("model.key_variable", "The environment variable that holds the key").of_user(),
+    Setting::key("model.timeout_ms", "How long an answer may take").of_user(),
+    Setting::key("model.idle_ms", "How long the model may be silent").of_user(),
     Setting::key("agent.default", "The agent of a new session").narrows(),
     Setting::key("agent.output_tokens", "How long an answer may be, in tokens").narrows(),
     Setting::key("agent.context_tokens", "How much the model can read, in tokens")
@@ -189,6 +190,7 @@ pub const SETTINGS: &[Setting] = &[
     Setting::part("lsp.*.settings", "What the server is told"),
     // An MCP server is a program of others, and it is granted things.
     Setting::key("mcp.*", "An MCP server")
+        .of_user()
         .worded(|manifest, _, name| Some(manifest.mcp.get(name)?.summary(name))),
     Setting::part("mcp.*.args", "The arguments of its program"),
     Setting::part("mcp.*.command", "Its program"),
@@ -224,6 +226,7 @@ pub const SETTINGS: &[Setting] = &[
     Setting::part("requires.shell[].args", "The arguments of a command that it runs"),
     Setting::part("requires.shell[].cmd", "A command that it runs"),
     Setting::key("permissions[]", "A rule")
+        .of_user()
         .widens_if(is_allow)
         .worded(|manifest, place, _| Some(manifest.permissions.get(place)?.to_string())),
     Setting::part("permissions[].action", "allow, deny or ask"),
