@@ -34,7 +34,7 @@ Files:
   haft.toml in the working directory or above it says what an agent may do there. Until you trust
   it (haft trust), it can restrict what is allowed, but not extend it.
   What you allowed for a project when you were asked is in the directory projects beside the journal;
-  haft policy list shows it.
+  haft permissions list shows it.
   The journal is journal.sqlite in $HAFT_STATE_DIR, else $XDG_STATE_HOME/haft, else
   ~/.local/state/haft; HAFT_DB or the manifest may name another one.";
 
@@ -51,7 +51,8 @@ pub(crate) enum CliCommand {
     Undo(commands::undo::UndoArgs),
     Mcp(commands::mcp_servers::McpArgs),
     Serve(commands::serve::ServeArgs),
-    Policy(commands::policy::PolicyArgs),
+    #[command(alias = "policy")]
+    Permissions(commands::permissions::PermissionsArgs),
     Registry(commands::registry::RegistryArgs),
     Agent(commands::agent::AgentArgs),
     Acp(commands::acp::AcpArgs),

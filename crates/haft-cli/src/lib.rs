@@ -132,7 +132,7 @@ fn run_of_haft(cli: Cli) -> CommandResult {
             block_on(commands::mcp_servers::run(command, &cx()?))
         }
         CliCommand::Serve(args) => block_on(commands::serve::run(&args, &cx()?)),
-        CliCommand::Policy(args) => block_on(commands::policy::run(args, &cx()?)),
+        CliCommand::Permissions(args) => block_on(commands::permissions::run(args, &cx()?)),
         CliCommand::Registry(args) => block_on(commands::registry::run(args, &cx()?)),
         CliCommand::Agents(args) => block_on(commands::agents::run(&args, &cx()?)),
         CliCommand::Skills(args) => commands::skills::run(&args, &cx()?),

@@ -1,24 +1,38 @@
 //! Changes that commands make to haft.toml: an entry is added at the end, or removed. Comments and layout of the rest stay.
-//! The user decides whether a trusted file stays trusted.
+//! A trusted file stays trusted, because the user made the change by the command. An untrusted file stays untrusted.
 
-use std::fs::{self, File, Permissions};
+use std::fs::{self, DirBuilder, File, Permissions};
 use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 
 use haft::{Clock as _, SystemClock};
 use toml_edit::{DocumentMut, Item, RawString, Table};
 
 use crate::arguments::setting_args::SettingArgs;
-use crate::asking::ask_confirmation;
 use crate::error::CommandError;
-use crate::views::output;
 use haft_app::TrustStore;
 use haft_app::host::AppHost;
-use haft_app::manifest::{FILE_NAME, Manifest, ManifestFile};
-use haft_app::settings;
+use haft_app::manifest::{ExampleChecks, FILE_NAME, Manifest, ManifestFile};
+use haft_app::{quote, settings, user_configuration};
+
+/// The mode of a new file that only its owner may write.
+const OWNER_FILE_MODE: u32 = 0o600;
+/// The mode of a new directory that only its owner may enter.
+const OWNER_DIRECTORY_MODE: u32 = 0o700;
+
+/// The file that a command changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ManifestPlace {
+    /// The manifest that is named or holds in the working directory.
+    Workspace,
+    /// The user's own configuration, for all projects.
+    User,
+}
 
 /// A manifest that a command changes, and its trust before the change.
 pub(crate) struct ManifestEdit {
     pub(crate) file: ManifestFile,
+    place: ManifestPlace,
     before: PriorTrust,
     trust: TrustStore,
 }
@@ -42,17 +56,53 @@ pub(crate) struct ManifestChange {
     pub(crate) is_trusted: bool,
 }
 
+impl ManifestPlace {
+    /// Returns the place that the option `--user` of a command means.
+    pub(crate) fn of_option(is_user: bool) -> Self {
+        if is_user { Self::User } else { Self::Workspace }
+    }
+}
+
+impl ManifestChange {
+    /// Returns a line about a file that the user has not trusted yet. Empty for a trusted file.
+    pub(crate) fn trust_note(&self) -> String {
+        if self.is_trusted {
+            return String::new();
+        }
+        let path = self.file.path();
+        let quoted = quote::shell(&path.to_string_lossy());
+        format!("{} is not trusted yet; trust it with: haft trust {quoted}\n", path.display())
+    }
+}
+
 impl ManifestEdit {
-    /// Returns the manifest that is named or holds in the working directory, or one that is not there yet.
-    pub(crate) fn open(setting_args: &SettingArgs, host: &AppHost) -> Result<Self, CommandError> {
+    /// Returns the file to change, or one that is not there yet.
+    pub(crate) fn open(
+        place: ManifestPlace,
+        setting_args: &SettingArgs,
+        host: &AppHost,
+    ) -> Result<Self, CommandError> {
         let trust = TrustStore::new(host.state().trust());
+        match place {
+            ManifestPlace::Workspace => Self::open_workspace(setting_args, host, trust),
+            ManifestPlace::User => Self::open_user(host, trust),
+        }
+    }
+
+    /// Returns the manifest that is named or holds in the working directory, or one that is not there yet.
+    fn open_workspace(
+        setting_args: &SettingArgs,
+        host: &AppHost,
+        trust: TrustStore,
+    ) -> Result<Self, CommandError> {
+        let place = ManifestPlace::Workspace;
         if let Some(file) = settings::find_manifest(&setting_args.overrides(), host)? {
             let before = match (trust.is_trusted(&file), setting_args.config.is_some()) {
                 (true, _) => PriorTrust::Trusted,
                 (false, true) => PriorTrust::Named,
                 (false, false) => PriorTrust::Untrusted,
             };
-            return Ok(Self { file, before, trust });
+            return Ok(Self { file, place, before, trust });
         }
         let directory = match &setting_args.root {
             Some(root) => root.clone(),
@@ -62,12 +112,37 @@ impl ManifestEdit {
             CommandError::usage(format!("{} cannot be used: {err}", directory.display()))
         })?;
         let file = ManifestFile::of_text(directory.join(FILE_NAME), String::new());
-        Ok(Self { file, before: PriorTrust::Absent, trust })
+        Ok(Self { file, place, before: PriorTrust::Absent, trust })
+    }
+
+    /// Returns the user's own configuration, or one that is not there yet.
+    fn open_user(host: &AppHost, trust: TrustStore) -> Result<Self, CommandError> {
+        let place = ManifestPlace::User;
+        if let Some(file) = user_configuration::find(host)? {
+            // A file that only the user can write holds, unless haft wrote or the user trusted another content.
+            let is_trusted = trust.is_trusted(&file) || trust.last_trusted(file.path()).is_none();
+            let before = if is_trusted { PriorTrust::Trusted } else { PriorTrust::Untrusted };
+            return Ok(Self { file, place, before, trust });
+        }
+        let path = user_configuration::path(host).ok_or_else(|| {
+            CommandError::usage("there is no home directory for your own configuration")
+                .hint("export XDG_CONFIG_HOME=/path/to/a/directory")
+        })?;
+        let file = ManifestFile::of_text(path, String::new());
+        Ok(Self { file, place, before: PriorTrust::Absent, trust })
     }
 
     /// Returns whether there is such a file.
     pub(crate) fn is_there(&self) -> bool {
         self.before != PriorTrust::Absent
+    }
+
+    /// Returns what a text at the place of the file says.
+    pub(crate) fn parse(&self, file: &ManifestFile) -> Result<Manifest, CommandError> {
+        Ok(match self.place {
+            ManifestPlace::Workspace => file.parse()?,
+            ManifestPlace::User => user_configuration::parse(file, ExampleChecks::Checked)?,
+        })
     }
 
     /// Returns the manifest with `entry` at its end, if that is a manifest.
@@ -80,7 +155,7 @@ impl ManifestEdit {
         };
         let changed = self.with_text(format!("{text}{gap}{entry}"));
         // The section may be written as one inline table, which takes no further entry.
-        changed.parse().map(|_| changed).map_err(|err| {
+        self.parse(&changed).map(|_| changed).map_err(|err| {
             CommandError::usage(format!(
                 "the entry cannot be put at the end of {}, so nothing was changed: put it in by hand, as\n\n{entry}\n{}",
                 self.file.path().display(),
@@ -108,42 +183,42 @@ impl ManifestEdit {
         }
     }
 
-    fn with_text(&self, text: String) -> ManifestFile {
-        ManifestFile::of_text(self.file.path().to_owned(), text)
+    /// Returns the file with another text.
+    pub(crate) fn with_text(&self, text: String) -> ManifestFile {
+        self.file.with_text(text)
     }
 
-    /// Writes the manifest. If it was trusted, it stays trusted only if the user confirms that, or did so before.
-    pub(crate) async fn write(
-        self,
-        changed: ManifestFile,
-        is_confirmed: bool,
-    ) -> Result<ManifestChange, CommandError> {
-        write(&changed).map_err(|err| {
+    /// Writes the manifest. A trusted file stays trusted, and so is a new one.
+    pub(crate) fn write(self, changed: ManifestFile) -> Result<ManifestChange, CommandError> {
+        let cannot_write = |err: io::Error| {
             CommandError::usage(format!("{} cannot be written: {err}", changed.path().display()))
-        })?;
-        let is_trusted = match self.before {
-            PriorTrust::Absent | PriorTrust::Named => true,
-            PriorTrust::Trusted => {
-                let path = output::escape_controls(&changed.path().to_string_lossy());
-                let question = format!("{path} was trusted and has changed. Trust it again?");
-                is_confirmed || ask_confirmation(&question).await.unwrap_or(false)
-            }
-            PriorTrust::Untrusted => false,
         };
-        // For an untrusted manifest, reading the settings prints the note about trust.
-        if is_trusted && self.before != PriorTrust::Named {
-            self.trust.grant(&changed, SystemClock.now_ms())?;
+        let is_new = self.before == PriorTrust::Absent;
+        let mut mode = None;
+        if is_new && self.place == ManifestPlace::User {
+            let mut directories = DirBuilder::new();
+            directories.recursive(true).mode(OWNER_DIRECTORY_MODE);
+            directories.create(changed.directory()).map_err(cannot_write)?;
+            mode = Some(OWNER_FILE_MODE);
         }
-        Ok(ManifestChange { file: changed, is_new: self.before == PriorTrust::Absent, is_trusted })
+        write(&changed, mode).map_err(cannot_write)?;
+        // Reading gives the path of the file as trust is recorded for it.
+        let file = if is_new { ManifestFile::read(changed.path())? } else { changed };
+        let is_trusted = self.before != PriorTrust::Untrusted;
+        if is_trusted && self.before != PriorTrust::Named {
+            self.trust.grant(&file, SystemClock.now_ms())?;
+        }
+        Ok(ManifestChange { file, is_new, is_trusted })
     }
 }
 
-/// Writes the manifest whole or not at all, with the permissions that it has.
-fn write(file: &ManifestFile) -> io::Result<()> {
+/// Writes the manifest whole or not at all, with the permissions that it has. A new file gets this mode.
+fn write(file: &ManifestFile, mode: Option<u32>) -> io::Result<()> {
     // A link stays one: what it leads to is replaced.
     let path = file.path().canonicalize().unwrap_or_else(|_| file.path().to_owned());
     let permissions: Option<Permissions> =
         fs::metadata(&path).ok().map(|found| found.permissions());
+    let permissions = permissions.or(mode.map(Permissions::from_mode));
     let temporary = path.with_extension(format!("{}.tmp", std::process::id()));
     // `create_new` does not follow a link that another process put there.
     let mut new = File::options().write(true).create_new(true).open(&temporary)?;
@@ -236,10 +311,10 @@ mod tests {
         std::os::unix::fs::symlink(&other, &temporary).unwrap();
         let file = ManifestFile::of_text(place.clone(), "preset = \"ask\"\n".to_owned());
 
-        assert_eq!(write(&file).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(write(&file, None).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
         assert_eq!(fs::read_to_string(&other).unwrap(), "keep");
         fs::remove_file(&temporary).unwrap();
-        write(&file).unwrap();
+        write(&file, None).unwrap();
         assert_eq!(fs::read_to_string(&place).unwrap(), "preset = \"ask\"\n");
     }
 }

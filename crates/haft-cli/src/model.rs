@@ -5,8 +5,8 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 
 use crate::error::CommandError;
-use haft_app::manifest::ModelSection;
-use haft_app::{ModelChoice, no_model};
+use haft_app::settings::EffectiveSettings;
+use haft_app::{ModelChoice, no_model_in};
 
 /// Which model is asked.
 #[derive(Args, Clone, Debug)]
@@ -84,13 +84,18 @@ impl ModelArgs {
     }
 
     /// Returns an error if flags, environment and manifest name no model.
-    pub(crate) fn check_named(&self, section: &ModelSection) -> Result<(), CommandError> {
-        if self.choice().is_named(section) { Ok(()) } else { Err(no_model().into()) }
+    pub(crate) fn check_named(&self, settings: &EffectiveSettings) -> Result<(), CommandError> {
+        match self.choice().is_named(&settings.model) {
+            true => Ok(()),
+            false => Err(no_model_in(settings).into()),
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use haft_app::manifest::ModelSection;
+
     use super::*;
 
     fn args(words: &[&str]) -> ModelArgs {

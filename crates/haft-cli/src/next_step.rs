@@ -24,7 +24,7 @@ pub(crate) fn command_of(step: &NextStep) -> String {
         NextStep::MakeManifest => "haft init".to_owned(),
         NextStep::Trust(manifest) => format!("haft trust {}", path(manifest)),
         NextStep::ListTools => "haft tools list".to_owned(),
-        NextStep::ListRules => "haft policy list".to_owned(),
+        NextStep::ListRules => "haft permissions list".to_owned(),
         NextStep::ShowRun(run) => format!("haft runs show {run}"),
         NextStep::TestServer(name) => format!("haft mcp test {name}"),
         NextStep::LogIn(name) => format!("haft mcp login {name}"),
@@ -35,6 +35,10 @@ pub(crate) fn command_of(step: &NextStep) -> String {
         NextStep::CheckAgents => "haft agents check".to_owned(),
         NextStep::RemoveFile(file) => format!("rm {}", path(file)),
         NextStep::InspectFile(file) => format!("ls -l {}", path(file)),
+        NextStep::RestrictFiles(files) => {
+            let files: Vec<String> = files.iter().map(|file| path(file)).collect();
+            format!("chmod go-w {}", files.join(" "))
+        }
         NextStep::InspectDisk(directory) => format!("df -h {}", path(directory)),
         NextStep::Advice(text) => text.clone(),
     }

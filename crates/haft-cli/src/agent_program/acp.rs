@@ -21,7 +21,7 @@ use haft_app::calendar::rfc3339;
 use haft_app::compose;
 use haft_app::compose::agent::{AgentFrontEnd, ComposedAgent};
 use haft_app::named_models;
-use haft_app::settings::{EffectiveSettings, UntrustedSettings};
+use haft_app::settings::EffectiveSettings;
 
 /// Runs the command.
 pub(crate) async fn run(args: &AcpArgs, cx: &CliContext) -> CommandResult {
@@ -149,16 +149,15 @@ impl AcpPreparation {
 
 /// Returns notices about the configuration for the person at the editor, who does not see standard error.
 fn notices(settings: &EffectiveSettings, agents: &AgentRegistry) -> Vec<String> {
-    let withheld =
-        settings.untrusted_settings.as_ref().map(|UntrustedSettings { message, next }| {
-            let hint = next_step::command_of(next);
-            let text = format!("{message}\nhint: {hint}, and have the editor start haft again");
-            output::escape_controls(&text)
-        });
+    let withheld = settings.untrusted.iter().map(|untrusted| {
+        let (message, hint) = (&untrusted.message, next_step::command_of(&untrusted.next()));
+        let text = format!("{message}\nhint: {hint}, and have the editor start haft again");
+        output::escape_controls(&text)
+    });
     let problems = match agents.problems.len() {
         0 => None,
         1 => Some("An agent has a problem: haft agents check".to_owned()),
         problems => Some(format!("Agents have {problems} problems: haft agents check")),
     };
-    withheld.into_iter().chain(problems).collect()
+    withheld.chain(problems).collect()
 }

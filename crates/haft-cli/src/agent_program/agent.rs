@@ -120,7 +120,7 @@ impl AgentSessionSetup<'_> {
         let mut chat = match &self.args.resume {
             None => {
                 if !has_own_model(agent) {
-                    model.check_named(&self.settings.model)?;
+                    model.check_named(self.settings)?;
                 }
                 let new = NewSession { agent: agent.clone(), ..NewSession::default() };
                 host.begin(new).await.map_err(agent_command_error)?

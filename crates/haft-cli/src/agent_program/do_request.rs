@@ -38,6 +38,7 @@ pub(crate) async fn run(args: DoArgs, cx: &CliContext) -> CommandResult {
     let request = input::read_text(&args.request, "request")?;
     let given = args.input.as_deref().map(input::read_plan_input).transpose()?;
     let settings = cx.resolve_settings()?;
+    args.model.check_named(&settings)?;
     let model = args.model.choice().open(&settings.model, &cx.host)?;
     if !args.yes && !has_person(&args.drive) {
         return Err(CommandError::refused(

@@ -44,6 +44,7 @@ pub(crate) async fn run(args: PlanMakeArgs, cx: &CliContext) -> CommandResult {
     let request = input::read_text(&args.request, "request")?;
     let given = args.input.as_deref().map(input::read_plan_input).transpose()?;
     let settings = cx.resolve_settings()?;
+    args.model.check_named(&settings)?;
     let model = args.model.choice().open(&settings.model, &cx.host)?;
     let path = args.out.clone().unwrap_or_else(|| PathBuf::from(FILE_NAME));
     let file = Some(path).filter(|path| path.as_os_str() != STDOUT);

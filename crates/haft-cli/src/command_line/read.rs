@@ -28,7 +28,7 @@ const COMMANDS: [(&str, CommandBuilder); 23] = [
     ("undo", commands::undo::UndoArgs::augment_args),
     ("mcp", commands::mcp_servers::McpArgs::augment_args),
     ("serve", commands::serve::ServeArgs::augment_args),
-    ("policy", commands::policy::PolicyArgs::augment_args),
+    ("permissions", commands::permissions::PermissionsArgs::augment_args),
     ("registry", commands::registry::RegistryArgs::augment_args),
     ("agent", commands::agent::AgentArgs::augment_args),
     ("acp", commands::acp::AcpArgs::augment_args),

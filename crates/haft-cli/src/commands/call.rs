@@ -180,7 +180,11 @@ async fn unrecorded_call_error(
 fn hint(args: &CallArgs, run: &RunId, envelope: &Envelope) -> Option<String> {
     let tool = quote::shell(&args.tool);
     match envelope.code()? {
-        ErrorCode::ToolNotFound => Some("haft tools list".to_owned()),
+        ErrorCode::ToolNotFound => {
+            let refusal = envelope.metadata().refusal.as_deref();
+            let advised = refusal.and_then(|refusal| remedy::terminal_advice(refusal).command);
+            Some(advised.unwrap_or_else(|| "haft tools list".to_owned()))
+        }
         ErrorCode::InvalidInput => Some(format!("haft tools show {tool}")),
         // An earlier attempt made it, which no rule of a session changes.
         ErrorCode::PermissionDenied if envelope.metadata().held_back => {

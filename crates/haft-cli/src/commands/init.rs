@@ -1,7 +1,8 @@
 //! `haft init`: writes a manifest to start from, with every setting in comments.
 
-use std::fs::OpenOptions;
+use std::fs::{DirBuilder, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 
 use clap::Args;
 use serde::Serialize;
@@ -10,21 +11,35 @@ use crate::arguments::cli_context::CliContext;
 use crate::error::{CommandError, CommandResult, CommandStatus};
 use haft_app::TrustStore;
 use haft_app::manifest::{FILE_NAME, ManifestFile};
-use haft_app::quote;
+use haft_app::{quote, user_configuration};
 
 /// The text of the new manifest.
 pub(crate) const TEMPLATE: &str = include_str!("../haft.toml.template");
+/// The text of a new configuration of the user.
+const USER_TEMPLATE: &str = include_str!("../user.toml.template");
+/// The mode of a manifest of a workspace, before the umask.
+const SHARED_FILE_MODE: u32 = 0o666;
+/// The mode of a configuration that only its owner may write.
+const OWNER_FILE_MODE: u32 = 0o600;
+/// The mode of the directory of a configuration.
+const OWNER_DIRECTORY_MODE: u32 = 0o700;
 
 /// Write a haft.toml to start from
 ///
 /// The file lists every setting of a manifest in comments, and holds for this directory and those below it. haft trusts the
-/// new file; after a change, haft trust trusts it again.
+/// new file; after a change, haft trust trusts it again. With --user, the file is your own configuration, which holds for
+/// all of your projects.
 #[derive(Args)]
 #[command(after_long_help = "\
 Examples:
   haft init
-  haft init --root ~/src/project")]
-pub(crate) struct InitArgs {}
+  haft init --root ~/src/project
+  haft init --user                Write ~/.config/haft/haft.toml")]
+pub(crate) struct InitArgs {
+    /// Write your own configuration, for all of your projects
+    #[arg(long)]
+    user: bool,
+}
 
 #[derive(Serialize)]
 struct InitReport<'a> {
@@ -32,21 +47,37 @@ struct InitReport<'a> {
 }
 
 /// Runs the command.
-pub(crate) fn run(_: &InitArgs, cx: &CliContext) -> CommandResult {
-    let directory = match &cx.setting_args.root {
-        Some(root) => root.clone(),
-        None => cx.host.working_directory()?,
+pub(crate) fn run(args: &InitArgs, cx: &CliContext) -> CommandResult {
+    let (path, text, mode) = match (args.user, &cx.setting_args.root) {
+        (true, _) => {
+            let path = user_configuration::path(&cx.host).ok_or_else(|| {
+                CommandError::usage("there is no home directory for your own configuration")
+                    .hint("export XDG_CONFIG_HOME=/path/to/a/directory")
+            })?;
+            if let Some(directory) = path.parent() {
+                let mut directories = DirBuilder::new();
+                let made = directories.recursive(true).mode(OWNER_DIRECTORY_MODE).create(directory);
+                made.map_err(|err| {
+                    CommandError::usage(format!("{} cannot be made: {err}", directory.display()))
+                })?;
+            }
+            (path, USER_TEMPLATE, OWNER_FILE_MODE)
+        }
+        (false, Some(root)) => (root.join(FILE_NAME), TEMPLATE, SHARED_FILE_MODE),
+        (false, None) => (cx.host.working_directory()?.join(FILE_NAME), TEMPLATE, SHARED_FILE_MODE),
     };
-    let path = directory.join(FILE_NAME);
     let written = OpenOptions::new()
         .write(true)
         .create_new(true)
+        .mode(mode)
         .open(&path)
-        .and_then(|mut file| file.write_all(TEMPLATE.as_bytes()));
+        .and_then(|mut file| file.write_all(text.as_bytes()));
     written.map_err(|err| match err.kind() {
         io::ErrorKind::AlreadyExists => {
+            let user = if args.user { " --user" } else { "" };
+            let shown = quote::shell(&path.to_string_lossy());
             CommandError::usage(format!("{} exists already and is left as it is", path.display()))
-                .hint(format!("mv {0} {0}.old && haft init", quote::shell(&path.to_string_lossy())))
+                .hint(format!("mv {shown} {shown}.old && haft init{user}"))
         }
         _ => CommandError::usage(format!("{} cannot be written: {err}", path.display())),
     })?;
@@ -60,7 +91,8 @@ pub(crate) fn run(_: &InitArgs, cx: &CliContext) -> CommandResult {
 
 #[cfg(test)]
 mod tests {
-    use haft_app::manifest::setting::{SETTINGS, Widens};
+    use haft_app::manifest::ExampleChecks;
+    use haft_app::manifest::setting::{SETTINGS, Widens, keys_of_user};
 
     use super::*;
 
@@ -78,6 +110,22 @@ mod tests {
             (_, Some(found)) => inside(found),
             (_, None) => false,
         }
+    }
+
+    #[test]
+    fn the_configuration_of_the_user_and_its_examples_can_be_read() {
+        let examples = USER_TEMPLATE.lines().map(|line| {
+            line.strip_prefix('#').filter(|rest| !rest.starts_with(' ')).unwrap_or(line)
+        });
+        let examples = examples.collect::<Vec<_>>().join("\n");
+        for text in [USER_TEMPLATE.to_owned(), examples.clone()] {
+            let file = ManifestFile::of_text("/nowhere/haft.toml".into(), text);
+            let parsed = user_configuration::parse(&file, ExampleChecks::Checked);
+            assert!(parsed.is_ok(), "{}", parsed.unwrap_err().message);
+        }
+        let table: toml::Table = examples.parse().unwrap();
+        let keys: Vec<&str> = table.keys().map(String::as_str).collect();
+        assert_eq!(keys, keys_of_user());
     }
 
     /// Every line that starts with `#` and no space is an example: it must be valid once it is no comment any more.

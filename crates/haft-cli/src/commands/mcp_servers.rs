@@ -18,6 +18,8 @@ use self::test::McpTestArgs;
 use crate::arguments::cli_context::CliContext;
 use crate::arguments::run_address::RunAddressArgs;
 use crate::error::{CommandError, CommandResult};
+use crate::next_step::command_of;
+use haft_app::settings::EffectiveSettings;
 
 /// Serve the tools to an MCP client, or use the tools of other MCP servers
 ///
@@ -55,8 +57,8 @@ pub(crate) enum McpCommand {
     /// Use the tools of an MCP server from now on
     ///
     /// Writes a table [mcp.NAME] at the end of haft.toml, and makes the file if there is none. If haft.toml was trusted, it
-    /// stays trusted once you confirm that, since the new table may widen what is allowed. The server is granted nothing
-    /// unless --read, --write or --host say so. haft mcp test NAME shows whether it works.
+    /// stays trusted; if it was not, trust it with haft trust. With --user, the server is for all of your projects. The
+    /// server is granted nothing unless --read, --write or --host say so. haft mcp test NAME shows whether it works.
     Add(McpAddArgs),
     /// List the servers, how each is started, and how many tools it has
     List,
@@ -83,15 +85,23 @@ pub(crate) enum McpCommand {
 /// Runs a command about servers.
 pub(crate) async fn run(command: McpCommand, cx: &CliContext) -> CommandResult {
     match command {
-        McpCommand::Add(args) => add::run(args, cx).await,
+        McpCommand::Add(args) => add::run(&args, cx),
         McpCommand::List => list::run(cx),
-        McpCommand::Remove(args) => remove::run(&args, cx).await,
+        McpCommand::Remove(args) => remove::run(&args, cx),
         McpCommand::Test(args) => test::run(&args, cx).await,
         McpCommand::Login(args) => login::run(&args, cx).await,
         McpCommand::Logout(args) => logout::run(&args, cx),
     }
 }
 
-fn unknown(name: &str) -> CommandError {
-    CommandError::usage(format!("no server is called {name:?}")).hint("haft mcp list")
+/// Returns the error of a server that is not configured, or not trusted yet.
+fn unknown(name: &str, settings: &EffectiveSettings) -> CommandError {
+    match settings.untrusted.iter().find(|untrusted| untrusted.names.servers.contains(name)) {
+        Some(untrusted) => {
+            let file = untrusted.file.display();
+            CommandError::usage(format!("server {name:?} of {file} is not trusted yet"))
+                .hint(command_of(&untrusted.next()))
+        }
+        None => CommandError::usage(format!("no server is called {name:?}")).hint("haft mcp list"),
+    }
 }

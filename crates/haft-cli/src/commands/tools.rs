@@ -6,8 +6,9 @@ use haft_contract::limits::TOOL_MATCHES_MAX;
 
 use crate::arguments::cli_context::CliContext;
 use crate::error::{CommandError, CommandResult, CommandStatus};
+use crate::next_step::command_of;
 use crate::views::format::{ToolListArgs, print_list, print_one};
-use haft_app::{compose, skills};
+use haft_app::{NextStep, compose, skills};
 
 /// List the tools, find some, or show one
 #[derive(Args)]
@@ -84,7 +85,11 @@ pub(crate) async fn run(args: &ToolsArgs, cx: &CliContext) -> CommandResult {
         ToolsCommand::Show { tool, form } => {
             let form = checked(form)?;
             let contract = registry.contract(tool).ok_or_else(|| {
-                CommandError::usage(compose::unknown_tool(&registry, tool)).hint("haft tools list")
+                let step = match settings.untrusted.first() {
+                    Some(untrusted) if registry.is_untrusted(tool) => untrusted.next(),
+                    Some(_) | None => NextStep::ListTools,
+                };
+                CommandError::usage(compose::unknown_tool(&registry, tool)).hint(command_of(&step))
             })?;
             print_one(form, &published(contract))?;
         }

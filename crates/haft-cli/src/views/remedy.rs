@@ -45,8 +45,9 @@ pub(crate) fn terminal_advice(refusal: &Refusal) -> TerminalAdvice {
             Remedy::Login(server) => {
                 advice.command = Some(format!("haft mcp login {}", quote::shell(server)));
             }
+            Remedy::Trust => advice.command = Some("haft trust".to_owned()),
             Remedy::NameFiles(_) => others.push(remedy.to_string()),
-            // The reason says to leave the file: `haft policy explain` names the setting.
+            // The reason says to leave the file: `haft permissions explain` names the setting.
             Remedy::Unprotect(_) => {}
         }
     }

@@ -2,7 +2,7 @@
 
 use expect_test::{Expect, expect};
 
-use crate::policy::listed;
+use crate::permissions::listed;
 use crate::terminal::Terminal;
 use crate::world::World;
 
@@ -15,7 +15,8 @@ fn check(world: &World, args: &[&str], answers: &[&str], expect: &Expect) {
     expect.assert_eq(&answered(world, args, answers));
 }
 
-fn answered(world: &World, args: &[&str], answers: &[&str]) -> String {
+/// Types these answers, each when it is asked for, and returns all that can be seen.
+pub(crate) fn answered(world: &World, args: &[&str], answers: &[&str]) -> String {
     let mut terminal = Terminal::new();
     let child = terminal.start(&mut world.haft(args));
     for answer in answers {
@@ -127,7 +128,7 @@ fn always_for_this_project_is_shown_written_and_taken_back() {
           N  ACTION  PERMISSION  PATTERN
           1  allow   write       new.txt
 
-        preset (haft policy preset ask)
+        preset (haft permissions preset ask)
           ACTION  PERMISSION   PATTERN
           allow   fs.read      {workspace}/**
           allow   todo         *
@@ -135,21 +136,21 @@ fn always_for_this_project_is_shown_written_and_taken_back() {
           allow   tool_search  *
           allow   question     *
     "#]]
-    .assert_eq(&listed(&world, &["policy", "list", "--preset", "ask"]));
+    .assert_eq(&listed(&world, &["permissions", "list", "--preset", "ask"]));
     world.check(
-        &["policy", "remove", "1"],
+        &["permissions", "remove", "1"],
         &expect![[r#"
         removed `allow write "new.txt"` for this project
         --- status 0
     "#]],
     );
     world.check(
-        &["policy", "remove", "1"],
+        &["permissions", "remove", "1"],
         &expect![[r#"
         --- stderr
         error: no rule for this project has the number 1: there are none
 
-        hint: haft policy list
+        hint: haft permissions list
         --- status 2
     "#]],
     );

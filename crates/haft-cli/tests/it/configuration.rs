@@ -170,7 +170,7 @@ fn what_would_allow_a_call_is_said() {
 fn less_confinement_is_said_at_every_start() {
     let world = World::with_files();
     world.write("work/agent.toml", "sandbox.unprotect = [\".envrc\"]\n");
-    let args = ["policy", "test", "--config", "agent.toml", "--unsafe-no-sandbox"];
+    let args = ["permissions", "test", "--config", "agent.toml", "--unsafe-no-sandbox"];
     world.check(
         &args,
         &expect![[r#"
@@ -181,7 +181,7 @@ fn less_confinement_is_said_at_every_start() {
             --- status 0
         "#]],
     );
-    let mut command = world.haft(&["policy", "test"]);
+    let mut command = world.haft(&["permissions", "test"]);
     world.check_command(
         command.env("HAFT_UNSAFE_NO_SANDBOX", "true"),
         &expect![[r#"
@@ -191,7 +191,7 @@ fn less_confinement_is_said_at_every_start() {
             --- status 0
         "#]],
     );
-    let mut command = world.haft(&["policy", "test"]);
+    let mut command = world.haft(&["permissions", "test"]);
     world.check_command(
         command.env("HAFT_UNSAFE_NO_SANDBOX", "0"),
         &expect![[r#"
@@ -199,7 +199,7 @@ fn less_confinement_is_said_at_every_start() {
         --- status 0
     "#]],
     );
-    let mut command = world.haft(&["policy", "test"]);
+    let mut command = world.haft(&["permissions", "test"]);
     let output = command.env("HAFT_UNSAFE_NO_SANDBOX", "maybe").output().unwrap();
     assert_eq!(output.status.code(), Some(2));
 }
@@ -208,7 +208,7 @@ fn less_confinement_is_said_at_every_start() {
 fn a_workspace_cannot_switch_the_sandbox_off() {
     let world = World::with_files();
     world.write("work/haft.toml", "unsafe_no_sandbox = true\n");
-    world.check(&["policy", "test"], &expect![[r#"
+    world.check(&["permissions", "test"], &expect![[r#"
         --- stderr
         error: manifest /world/work/haft.toml has 1 problem
 
@@ -220,11 +220,11 @@ fn a_workspace_cannot_switch_the_sandbox_off() {
     "#]]);
     world.write("work/haft.toml", "sandbox.unprotect = [\".envrc\"]\nnetwork_guard = \"kernel\"\n");
     world.check(
-        &["policy", "test"],
+        &["permissions", "test"],
         &expect![[r#"
         0 examples, 0 failed
         --- stderr
-        warning: /world/work/haft.toml is not trusted, so this of it does not hold:
+        warning: /world/work/haft.toml is not trusted yet. haft ignores these settings of it:
           network_guard = "kernel"
           sandbox.unprotect = [".envrc"]
 
@@ -238,13 +238,13 @@ fn a_workspace_cannot_switch_the_sandbox_off() {
 #[test]
 fn a_host_that_is_none_is_refused() {
     let world = World::with_files();
-    world.check(&["policy", "check", "--allow-host", "https://docs.rs"], &expect![[r#"
+    world.check(&["permissions", "check", "--allow-host", "https://docs.rs"], &expect![[r#"
         --- stderr
         error: pattern "https://docs.rs" cannot be used: expected a host such as example.com, *.example.com for all below it, a range such as 10.0.0.0/8, or *
         --- status 2
     "#]]);
     world.check(
-        &["policy", "check", "--allow-host", "*.docs.rs"],
+        &["permissions", "check", "--allow-host", "*.docs.rs"],
         &expect![[r#"
         9 rules can be used, nothing to report
         --- status 0

@@ -193,7 +193,7 @@ fn a_command_that_nobody_trusted_is_no_tool() {
     world.write("work/haft.toml", COMMANDS);
     world.check(&["call", "text.count", r#"{"files":["notes.txt"]}"#], &expect![[r#"
         --- stderr
-        warning: /world/work/haft.toml is not trusted, so this of it does not hold:
+        warning: /world/work/haft.toml is not trusted yet. haft ignores these settings of it:
           commands = [{ id = "text.count", argv = ["wc","-l","--","{files}"] }]
           commands = [{ id = "mark", argv = ["sh","-c","printf \"%s\\n\" \"$1\" >> \"$2\"; exit \"$3\"","sh","{line}","{file}","{status}"] }]
           commands = [{ id = "reading_mark", argv = ["touch","--","{file}"] }]
@@ -205,9 +205,9 @@ fn a_command_that_nobody_trusted_is_no_tool() {
 
         hint: haft trust /world/work/haft.toml
 
-        error: no tool is called "text.count": list the tools to see what there is
+        error: tool "text.count" is not trusted yet, so it cannot be called
 
-        hint: haft tools list
+        hint: haft trust
         --- status 2
     "#]]);
 }

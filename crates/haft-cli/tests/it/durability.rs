@@ -413,7 +413,7 @@ fn another_journal_is_a_matter_of_trust() {
         two
         three
         --- stderr
-        warning: /world/work/haft.toml is not trusted, so this of it does not hold:
+        warning: /world/work/haft.toml is not trusted yet. haft ignores these settings of it:
           durability.journal = "mine.sqlite"
           durability.keep_days = 1
 
@@ -588,7 +588,7 @@ fn what_is_pruned_takes_its_outputs_along() {
     world.write("work/haft.toml", "[durability]\nkeep_bytes = 1\n");
     world.check(&["runs", "prune"], &expect![[r#"
         --- stderr
-        warning: /world/work/haft.toml is not trusted, so this of it does not hold:
+        warning: /world/work/haft.toml is not trusted yet. haft ignores these settings of it:
           durability.keep_bytes = 1
 
         hint: haft trust /world/work/haft.toml

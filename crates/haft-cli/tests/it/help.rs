@@ -91,7 +91,7 @@ fn every_shell_gets_completions() {
     let world = World::new();
     for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
         let script = world.run(&["completions", shell]);
-        for word in ["call", "tools", "runs", "policy", "doctor", "allow-network", "trust"] {
+        for word in ["call", "tools", "runs", "permissions", "doctor", "allow-network", "trust"] {
             assert!(script.contains(word), "{shell}: {word}");
         }
     }
@@ -144,13 +144,17 @@ const HEADINGS: &[&str] = &[
     "## haft mcp login",
     "## haft mcp logout",
     "## haft serve",
-    "## haft policy",
-    "## haft policy list",
-    "## haft policy explain",
-    "## haft policy check",
-    "## haft policy test",
-    "## haft policy preset",
-    "## haft policy remove",
+    "## haft permissions",
+    "## haft permissions list",
+    "## haft permissions explain",
+    "## haft permissions check",
+    "## haft permissions allow",
+    "## haft permissions deny",
+    "## haft permissions ask",
+    "## haft permissions export",
+    "## haft permissions test",
+    "## haft permissions preset",
+    "## haft permissions remove",
     "## haft registry",
     "## haft registry check",
     "## haft registry list",

@@ -63,7 +63,7 @@ fn a_server_that_a_trusted_manifest_names_is_asked() {
 fn without_trust_there_is_no_such_server() {
     world("tools/server.py").check(&["call", "lsp", INPUT], &expect![[r#"
         --- stderr
-        warning: /world/work/haft.toml is not trusted, so this of it does not hold:
+        warning: /world/work/haft.toml is not trusted yet. haft ignores these settings of it:
           lsp.cheese = { command = ["python3", "/world/tools/server.py", "cheddar"], extensions = ["cheese"] }
 
         hint: haft trust /world/work/haft.toml

@@ -31,9 +31,9 @@ mod mcp_clients;
 mod mcp_servers;
 mod mcp_wire;
 mod models;
+mod permissions;
 mod plan_run;
 mod plans;
-mod policy;
 mod postgres;
 #[path = "../../../haft-journal/tests/it/postgres_server.rs"]
 #[expect(dead_code, reason = "the tests of the journal itself use more of it")]
@@ -56,6 +56,7 @@ mod tools;
 mod trust;
 mod undo;
 mod upstream;
+mod user_configuration;
 mod web;
 mod withheld;
 mod world;

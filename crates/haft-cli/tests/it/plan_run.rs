@@ -317,7 +317,7 @@ fn a_manifest_bounds_plans() {
     check(
         "[plan]\nparallel = 17\n",
         &expect![[r#"
-        warning: /world/work/haft.toml is not trusted, so this of it does not hold:
+        warning: /world/work/haft.toml is not trusted yet. haft ignores these settings of it:
           plan.parallel = 17
 
         hint: haft trust /world/work/haft.toml

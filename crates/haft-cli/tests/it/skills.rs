@@ -139,7 +139,7 @@ fn directories_of_a_manifest_come_last_and_outside_of_it_only_when_trusted() {
         mail        ~/.agents/skills/mail   Write mail.
         release     .agents/skills/release  Make a release. Load it before you tag.
         --- stderr
-        warning: /world/work/haft.toml is not trusted, so this of it does not hold:
+        warning: /world/work/haft.toml is not trusted yet. haft ignores these settings of it:
           skills.paths = ["../elsewhere"]
 
         hint: haft trust /world/work/haft.toml

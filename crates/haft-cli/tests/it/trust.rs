@@ -2,6 +2,7 @@
 
 use expect_test::expect;
 
+use crate::asking::answered;
 use crate::world::World;
 
 /// A call that needs what the manifests here grant; the flag comes before what they say of presets.
@@ -30,7 +31,7 @@ fn what_nobody_trusted_only_narrows() {
     world.write("work/haft.toml", WIDE);
     world.check(&LS, &expect![[r#"
         --- stderr
-        warning: /world/work/haft.toml is not trusted, so this of it does not hold:
+        warning: /world/work/haft.toml is not trusted yet. haft ignores these settings of it:
           roots = ["../home"]
           preset = "full"
           allow_network = true
@@ -51,7 +52,7 @@ fn what_nobody_trusted_only_narrows() {
     "#]]);
     world.check(&["call", "read", r#"{"path":"src/main.rs"}"#], &expect![[r#"
         --- stderr
-        warning: /world/work/haft.toml is not trusted, so this of it does not hold:
+        warning: /world/work/haft.toml is not trusted yet. haft ignores these settings of it:
           roots = ["../home"]
           preset = "full"
           allow_network = true
@@ -94,7 +95,8 @@ fn what_is_trusted_holds_until_it_changes() {
     );
     world.write("work/haft.toml", &WIDE.replace("a.b", "a.c"));
     let shown = world.shown(&world.haft(&LS).output().unwrap());
-    assert!(shown.contains("is not trusted") && shown.ends_with("--- status 3\n"), "{shown}");
+    assert!(shown.contains("changed since you trusted it"), "{shown}");
+    assert!(shown.ends_with("--- status 3\n"), "{shown}");
     world.write("work/haft.toml", WIDE);
     world.check(
         &["trust", "--revoke"],
@@ -108,6 +110,95 @@ fn what_is_trusted_holds_until_it_changes() {
 }
 
 #[test]
+fn what_changed_is_shown_and_confirmed_once() {
+    let world = World::with_files();
+    world.write("work/haft.toml", "# Mine.\npreset = \"ask\"\n");
+    world.run(&["trust"]);
+    world.write("work/haft.toml", "# Mine.\npreset = \"full\"\nallow_network = true\n");
+    world.check(&LS, &expect![[r#"
+        --- stderr
+        warning: /world/work/haft.toml changed since you trusted it. haft ignores these settings of it:
+          preset = "full"
+          allow_network = true
+
+        hint: haft trust /world/work/haft.toml
+
+        error: no person can be asked here, so the call is denied: bash needs approval for shell.run of "ls": no rule matches, and then the answer is ask; the rule `allow bash "ls"` would allow it; to allow it, start haft with `--allow bash`, which allows all that bash does, or put this into haft.toml and run `haft trust`:
+        [[permissions]]
+        permission = "bash"
+        pattern = "ls $"
+        action = "allow"
+
+        hint: haft call --allow bash bash '{"cmd":"ls"}' --preset ask
+        --- status 3
+    "#]]);
+    expect![[r#"
+        /world/work/haft.toml changed since you trusted it:
+           # Mine.
+          -preset = "ask"
+          +preset = "full"
+          +allow_network = true
+        Trust it with these changes? [y]es, [n]o: n
+        error: /world/work/haft.toml is not trusted with its present content
+        --- stdout
+        --- status 1
+    "#]]
+    .assert_eq(&answered(&world, &["trust"], &["n\n"]));
+    assert!(world.shown(&world.haft(&LS).output().unwrap()).contains("changed since"));
+    expect![[r#"
+        /world/work/haft.toml changed since you trusted it:
+           # Mine.
+          -preset = "ask"
+          +preset = "full"
+          +allow_network = true
+        Trust it with these changes? [y]es, [n]o: y
+        --- stdout
+        /world/work/haft.toml is trusted; it grants:
+          preset = "full"
+          allow_network = true
+        --- status 0
+    "#]]
+    .assert_eq(&answered(&world, &["trust"], &["y\n"]));
+    assert!(!world.shown(&world.haft(&LS).output().unwrap()).contains("haft ignores"));
+    // Nobody is asked about what is trusted, or without a terminal.
+    expect![[r#"
+        --- stdout
+        /world/work/haft.toml is trusted; it grants:
+          preset = "full"
+          allow_network = true
+        --- status 0
+    "#]]
+    .assert_eq(&answered(&world, &["trust"], &[]));
+    world.write("work/haft.toml", "# Mine.\npreset = \"ask\"\n");
+    world.check(
+        &["trust"],
+        &expect![[r#"
+        /world/work/haft.toml is trusted; it grants nothing beyond the defaults
+        --- status 0
+    "#]],
+    );
+    world.write("work/haft.toml", "# Mine.\npreset = \"workspace\"\n");
+    world.run(&["trust", "--revoke"]);
+    world.check(&["trust", "--json"], &expect![[r#"
+        {"path":"/world/work/haft.toml","sha256":"d015eb2769bd72e979e0fe40cc4ab167849af6791e4a4dbd72e02fbe6a040f10","trusted":true,"grants":[]}
+        --- status 0
+    "#]]);
+}
+
+#[test]
+fn contents_that_were_trusted_are_for_the_user_alone() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let world = World::with_files();
+    world.run(&["init"]);
+    let kept = crate::world::names(&world.path("state/trust"));
+    assert_eq!(kept.len(), 2, "{kept:?}");
+    for name in kept {
+        let path = world.path("state/trust").join(name);
+        assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    }
+}
+
+#[test]
 fn trust_is_about_one_place() {
     let world = World::with_files();
     world.write("work/haft.toml", ALLOW);
@@ -118,7 +209,7 @@ fn trust_is_about_one_place() {
     "#]]);
     world.check(&LS, &expect![[r#"
         --- stderr
-        warning: /world/work/haft.toml is not trusted, so this of it does not hold:
+        warning: /world/work/haft.toml is not trusted yet. haft ignores these settings of it:
           allow bash "*"
 
         hint: haft trust /world/work/haft.toml
@@ -142,7 +233,7 @@ fn a_link_to_what_is_trusted_elsewhere_is_not_trusted_here() {
     std::os::unix::fs::symlink("../home/haft.toml", world.path("work/haft.toml")).unwrap();
     world.check(&LS, &expect![[r#"
         --- stderr
-        warning: /world/work/haft.toml is not trusted, so this of it does not hold:
+        warning: /world/work/haft.toml is not trusted yet. haft ignores these settings of it:
           allow bash "*"
 
         hint: haft trust /world/work/haft.toml
@@ -163,7 +254,7 @@ fn a_link_to_what_is_trusted_elsewhere_is_not_trusted_here() {
             two
             three
             --- stderr
-            warning: /world/work/haft.toml is not trusted, so this of it does not hold:
+            warning: /world/work/haft.toml is not trusted yet. haft ignores these settings of it:
               allow bash "*"
 
             hint: haft trust /world/work/haft.toml

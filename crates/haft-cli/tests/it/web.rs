@@ -220,7 +220,7 @@ fn a_provider_is_asked_when_its_manifest_is_trusted_and_its_key_is_there() {
     all.push_str(&run(Some(KEY), &search));
     expect![[r#"
         --- stderr
-        warning: /world/work/haft.toml is not trusted, so this of it does not hold:
+        warning: /world/work/haft.toml is not trusted yet. haft ignores these settings of it:
           web_search.providers = [{ kind = "brave", url = "http://127.0.0.1:[port]", key_variable = "MY_KEY" }]
 
         hint: haft trust /world/work/haft.toml

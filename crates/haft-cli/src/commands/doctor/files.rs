@@ -22,6 +22,9 @@ pub(super) struct FilesReport {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) journal_problem: Option<String>,
     pub(super) manifest: Option<PathBuf>,
+    /// The user's own configuration, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) user_configuration: Option<PathBuf>,
     pub(super) project_rules: PathBuf,
 }
 
@@ -35,6 +38,7 @@ impl FilesReport {
             journal_problem: journal.file().and_then(|file| problem(file, ExpectedFileKind::File)),
             journal: journal.to_string(),
             manifest: settings.manifest.clone(),
+            user_configuration: settings.user_configuration.clone(),
             project_rules: settings.project.path().to_owned(),
         }
     }

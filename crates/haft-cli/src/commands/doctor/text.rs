@@ -62,7 +62,7 @@ pub(super) fn text(report: &DoctorReport) -> String {
         labelled("", "writable", &all(&seen.writable)),
         labelled("", "readable", &all(&seen.readable)),
         labelled("", "hidden", &all(&seen.hidden)),
-        labelled("", "protected", "what others run or obey (haft policy list shows it)"),
+        labelled("", "protected", "what others run or obey (haft permissions list)"),
     ];
     if !seen.unprotected.is_empty() {
         let text = format!("{} (sandbox.unprotect)", list(&seen.unprotected));
@@ -178,7 +178,7 @@ fn files(files: &FilesReport, shown: &dyn Fn(&Path) -> String) -> Vec<String> {
     };
     let state_remedy = "name another directory in HAFT_STATE_DIR";
     let journal_remedy = "name another directory in HAFT_STATE_DIR, or a file in HAFT_DB";
-    let manifest = files.manifest.as_deref().map_or("none".to_owned(), shown);
+    let path = |path: &Option<PathBuf>| path.as_deref().map_or("none".to_owned(), shown);
     // The name of the rules is a hash. As a pattern for shells, the path fits a line more often.
     let rules = shown(&files.project_rules);
     let pattern = rules.rsplit_once('/').and_then(|(directory, name)| {
@@ -189,7 +189,8 @@ fn files(files: &FilesReport, shown: &dyn Fn(&Path) -> String) -> Vec<String> {
     vec![
         kept("state", &files.state, &files.state_problem, state_remedy),
         kept("journal", Path::new(&files.journal), &files.journal_problem, journal_remedy),
-        labelled("", "manifest", &manifest),
+        labelled("", "manifest", &path(&files.manifest)),
+        labelled("", "your configuration", &path(&files.user_configuration)),
         labelled("", "project rules", &pattern.unwrap_or(rules)),
     ]
 }
@@ -332,6 +333,7 @@ mod tests {
                 journal: "/mnt/journal.sqlite".into(),
                 journal_problem: Some("/mnt cannot be written: Permission denied".to_owned()),
                 manifest: None,
+                user_configuration: Some("/home/ada/.config/haft/haft.toml".into()),
                 project_rules: format!("/home/ada/.local/state/haft/projects/{}.toml", "1f2e".repeat(16)).into(),
             },
             bash: BashReport {
@@ -366,7 +368,7 @@ mod tests {
                   writable              /srv/app/packages/a
                   readable              /usr, /etc, ~/.cargo, ~/.rustup, ~/.npm, /opt
                   hidden                nothing
-                  protected             what others run or obey (haft policy list shows it)
+                  protected             what others run or obey (haft permissions list)
               ~   not protected         .envrc (sandbox.unprotect)
               --  not readable          /srv/data (sandbox.readable): it is not there
               --  git                   does not work in /srv/app/packages/a: commands do
@@ -400,6 +402,7 @@ mod tests {
                                         written: Permission denied; name another directory
                                         in HAFT_STATE_DIR, or a file in HAFT_DB)
                   manifest              none
+                  your configuration    ~/.config/haft/haft.toml
                   project rules         ~/.local/state/haft/projects/1f2e1f2e1f2e*.toml
 
             bash

@@ -1,5 +1,5 @@
 //! The paths that commands see and change, as far as that is known before one runs: the roots, other readable paths, hidden
-//! paths, and settings that have no effect. `haft policy list` shows the protected names.
+//! paths, and settings that have no effect. `haft permissions list` shows the protected names.
 
 use std::path::{Path, PathBuf};
 

@@ -8,13 +8,13 @@ use toml::Value;
 
 use crate::arguments::cli_context::CliContext;
 use crate::error::{CommandError, CommandResult, CommandStatus};
-use crate::manifest_edit::ManifestEdit;
+use crate::manifest_edit::{ManifestEdit, ManifestPlace};
 use crate::next_step::install_commands;
 use haft_app::manifest::server_name_problem;
 use haft_app::mcp_servers::{Download, grant_summary};
 
 /// The server to add.
-#[derive(Args)]
+#[derive(Clone, Args)]
 pub(crate) struct McpAddArgs {
     /// Name of the server, which its tools' ids begin with: lower-case letters, digits and underscores
     name: String,
@@ -42,8 +42,11 @@ pub(crate) struct McpAddArgs {
     /// Believe what the server says of its tools' effects
     #[arg(long)]
     trust_annotations: bool,
-    /// Trust the changed haft.toml again without asking, if it was trusted
-    #[arg(long)]
+    /// Write it to your own configuration, for all of your projects
+    #[arg(long, conflicts_with = "config")]
+    user: bool,
+    /// Accepted for older scripts: haft.toml stays trusted without a question
+    #[arg(long, hide = true)]
     yes: bool,
     /// The program that is the server, and its arguments
     #[arg(last = true, required_unless_present = "url")]
@@ -60,20 +63,40 @@ struct McpAddReport<'a> {
     name: &'a str,
 }
 
+impl McpAddArgs {
+    /// Returns the arguments with the paths that the file needs. The user's own configuration is about all directories, so
+    /// that a relative path would mean another file.
+    fn placed(&self, cx: &CliContext) -> Result<Self, CommandError> {
+        let mut args = self.clone();
+        if !args.user {
+            return Ok(args);
+        }
+        let current = cx.host.working_directory()?;
+        let absolute = |path: &String| current.join(path).to_string_lossy().into_owned();
+        args.readable = args.readable.iter().map(absolute).collect();
+        if let Some(program) = args.command.first_mut().filter(|program| program.contains('/')) {
+            *program = absolute(program);
+        }
+        Ok(args)
+    }
+}
+
 /// Runs the command.
-pub(super) async fn run(args: McpAddArgs, cx: &CliContext) -> CommandResult {
+pub(super) fn run(args: &McpAddArgs, cx: &CliContext) -> CommandResult {
     if let Some(problem) = server_name_problem(&args.name) {
         return Err(CommandError::usage(problem));
     }
-    let edit = ManifestEdit::open(&cx.setting_args, &cx.host)?;
-    if edit.file.parse()?.mcp.contains_key(&args.name) {
+    let place = ManifestPlace::of_option(args.user);
+    let edit = ManifestEdit::open(place, &cx.setting_args, &cx.host)?;
+    if edit.parse(&edit.file)?.mcp.contains_key(&args.name) {
         let (name, path) = (&args.name, edit.file.path().display());
         let message = format!("a server {name} is in {path} already");
-        return Err(CommandError::usage(message).hint(format!("haft mcp remove {name}")));
+        let user = if args.user { " --user" } else { "" };
+        return Err(CommandError::usage(message).hint(format!("haft mcp remove{user} {name}")));
     }
-    let entry = text_of(&args)?;
+    let entry = text_of(&args.placed(cx)?)?;
     let text = edit.with_entry(&entry)?;
-    let changed = edit.write(text, args.yes).await?;
+    let changed = edit.write(text)?;
     let answer = McpAddReport {
         manifest: changed.file.path(),
         created: changed.is_new,
@@ -101,10 +124,7 @@ pub(super) async fn run(args: McpAddArgs, cx: &CliContext) -> CommandResult {
     }
     let next = match changed.is_trusted {
         true => format!("see whether it works: haft mcp test {}", args.name),
-        false => {
-            let path = haft_app::quote::shell(&changed.file.path().to_string_lossy());
-            format!("it does not hold before you trust the file: haft trust {path}")
-        }
+        false => changed.trust_note().trim_end().to_owned(),
     };
     let verb = if changed.is_new { "wrote" } else { "added to" };
     let path = changed.file.path().display();

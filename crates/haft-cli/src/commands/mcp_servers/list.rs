@@ -54,7 +54,18 @@ pub(super) fn run(cx: &CliContext) -> CommandResult {
         }
     };
     let servers: Vec<McpServerListEntry> = settings.mcp.entries.iter().map(listed).collect();
-    cx.print_answer(&json!({ "servers": servers }), || {
+    let untrusted = settings.untrusted.iter().flat_map(|it| it.names.servers.iter());
+    let untrusted: Vec<&String> = untrusted.collect();
+    let mut answer = json!({ "servers": servers });
+    if !untrusted.is_empty() {
+        answer["untrusted"] = json!(untrusted);
+    }
+    cx.print_answer(&answer, || {
+        let untrusted: String =
+            untrusted.iter().map(|name| format!("{name} is not trusted yet\n")).collect();
+        if servers.is_empty() && !untrusted.is_empty() {
+            return untrusted;
+        }
         if servers.is_empty() {
             return "no MCP servers are configured; see haft mcp add --help\n".to_owned();
         }
@@ -72,7 +83,7 @@ pub(super) fn run(cx: &CliContext) -> CommandResult {
         let problems = servers.iter().filter_map(|listed| {
             Some(format!("\n{}: {}\n", listed.name, listed.problem.as_ref()?))
         });
-        format!("{text}\n{}", problems.collect::<String>())
+        format!("{text}\n{}{untrusted}", problems.collect::<String>())
     })?;
     Ok(CommandStatus::Done)
 }

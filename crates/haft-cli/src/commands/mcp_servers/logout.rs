@@ -18,7 +18,7 @@ pub(crate) struct McpLogoutArgs {
 pub(super) fn run(args: &McpLogoutArgs, cx: &CliContext) -> CommandResult {
     let settings = cx.resolve_settings()?;
     let name = &args.name;
-    let entry = settings.mcp.entries.get(name).ok_or_else(|| super::unknown(name))?;
+    let entry = settings.mcp.entries.get(name).ok_or_else(|| super::unknown(name, &settings))?;
     let logins = cx.host.state().mcp_logins();
     let authorization =
         mcp_servers::authorization(name, entry, &logins, &cx.host).map_err(CommandError::usage)?;

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::arguments::cli_context::CliContext;
 use crate::error::{CommandError, CommandResult, CommandStatus};
-use crate::manifest_edit::ManifestEdit;
+use crate::manifest_edit::{ManifestEdit, ManifestPlace};
 use haft_app::settings;
 
 /// The server to remove.
@@ -15,8 +15,11 @@ use haft_app::settings;
 pub(crate) struct McpRemoveArgs {
     /// Name of the server
     name: String,
-    /// Trust the changed haft.toml again without asking, if it was trusted
-    #[arg(long)]
+    /// Remove it from your own configuration, which holds for all of your projects
+    #[arg(long, conflicts_with = "config")]
+    user: bool,
+    /// Accepted for older scripts: haft.toml stays trusted without a question
+    #[arg(long, hide = true)]
     yes: bool,
 }
 
@@ -29,21 +32,23 @@ struct McpRemoveReport<'a> {
 }
 
 /// Runs the command.
-pub(super) async fn run(args: &McpRemoveArgs, cx: &CliContext) -> CommandResult {
-    let edit = ManifestEdit::open(&cx.setting_args, &cx.host)?;
+pub(super) fn run(args: &McpRemoveArgs, cx: &CliContext) -> CommandResult {
+    let edit = ManifestEdit::open(ManifestPlace::of_option(args.user), &cx.setting_args, &cx.host)?;
     if !edit.is_there() {
         return Err(settings::no_manifest(edit.file.directory()).into());
     }
-    let mut expected = edit.file.parse()?;
+    let mut expected = edit.parse(&edit.file)?;
     if expected.mcp.remove(&args.name).is_none() {
         let path = edit.file.path().display();
         let message = format!("no server is called {:?} in {path}", args.name);
         return Err(CommandError::usage(message).hint("haft mcp list"));
     }
     let text = edit.without_entry("mcp", &args.name, &expected)?;
-    let changed = edit.write(text, args.yes).await?;
+    let changed = edit.write(text)?;
     let path = changed.file.path();
     let answer = McpRemoveReport { manifest: path, trusted: changed.is_trusted, name: &args.name };
-    cx.print_answer(&answer, || format!("removed {} from {}\n", args.name, path.display()))?;
+    cx.print_answer(&answer, || {
+        format!("removed {} from {}\n{}", args.name, path.display(), changed.trust_note())
+    })?;
     Ok(CommandStatus::Done)
 }

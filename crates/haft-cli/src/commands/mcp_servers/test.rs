@@ -49,7 +49,7 @@ struct TestedMcpTool {
 pub(super) async fn run(args: &McpTestArgs, cx: &CliContext) -> CommandResult {
     let settings = cx.resolve_settings()?;
     match settings.mcp.entries.get(&args.name) {
-        None => return Err(super::unknown(&args.name)),
+        None => return Err(super::unknown(&args.name, &settings)),
         Some(entry) if !entry.is_enabled() => {
             let name = &args.name;
             let message = format!("server {name} is switched off by enabled = false in haft.toml");
@@ -61,12 +61,12 @@ pub(super) async fn run(args: &McpTestArgs, cx: &CliContext) -> CommandResult {
     let own = EffectiveSettings { mcp: Default::default(), tools: None, ..settings.clone() };
     let registry = compose::registry(&own, &cx.host).await?;
     let bridge = compose::bridge(&settings, &cx.host)?;
-    let bridge = bridge.ok_or_else(|| super::unknown(&args.name))?;
+    let bridge = bridge.ok_or_else(|| super::unknown(&args.name, &settings))?;
     let tried =
         bridge.servers().test_server(&args.name, &|id| taken_id_message(&registry, id)).await;
     bridge.end().await;
     let entry = settings.mcp.entries.get(&args.name);
-    let tried = tried.ok_or_else(|| super::unknown(&args.name))?;
+    let tried = tried.ok_or_else(|| super::unknown(&args.name, &settings))?;
     let trial = tried.map_err(|err| unusable(&args.name, entry, &err, &cx.host))?;
     let tool = |tried: &'_ TestedServerTool| TestedMcpTool {
         name: tried.name.clone(),

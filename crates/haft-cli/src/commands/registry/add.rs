@@ -1,5 +1,5 @@
-//! `haft registry add`: writes a `[[python]]` entry at the end of haft.toml. The rest of the file stays as it is. The user
-//! decides whether the file stays trusted.
+//! `haft registry add`: writes a `[[python]]` entry at the end of haft.toml. The rest of the file stays as it is, and so does
+//! its trust.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -10,7 +10,7 @@ use super::check::RegistryCheckReport as Check;
 use super::directory_scan::scan_entries;
 use crate::arguments::cli_context::CliContext;
 use crate::error::{CommandError, CommandResult};
-use crate::manifest_edit::ManifestEdit;
+use crate::manifest_edit::{ManifestEdit, ManifestPlace};
 use crate::views::path_text::shown;
 use haft_app::manifest::PythonEntry;
 use haft_app::python::PythonDirectories;
@@ -27,8 +27,8 @@ pub(crate) struct RegistryAddArgs {
     /// Directory that holds the top package, for files that are modules of one
     #[arg(long, value_name = "DIR")]
     package_root: Option<PathBuf>,
-    /// Trust the changed haft.toml again without asking, if it was trusted
-    #[arg(long)]
+    /// Accepted for older scripts: haft.toml stays trusted without a question
+    #[arg(long, hide = true)]
     yes: bool,
 }
 
@@ -44,7 +44,7 @@ struct RegistryAddReport<'a> {
 
 /// Runs the command.
 pub(super) async fn run(args: RegistryAddArgs, cx: &CliContext) -> CommandResult {
-    let edit = ManifestEdit::open(&cx.setting_args, &cx.host)?;
+    let edit = ManifestEdit::open(ManifestPlace::Workspace, &cx.setting_args, &cx.host)?;
     let file = &edit.file;
     let current = cx.host.working_directory()?;
     // Paths as the manifest should have them: relative to its directory, if they lie inside.
@@ -87,7 +87,7 @@ pub(super) async fn run(args: RegistryAddArgs, cx: &CliContext) -> CommandResult
         let message = format!("{} is in {} already", shown(&placed.dir), file.path().display());
         return Err(CommandError::usage(message).hint("haft registry check"));
     }
-    let alone = PythonDirectories { entries: vec![placed.clone()], has_untrusted: false };
+    let alone = PythonDirectories { entries: vec![placed.clone()] };
     alone.protection(roots.iter(), &manifest.sandbox.unprotect)?;
     let roots: Vec<PathBuf> = roots.iter().filter_map(|root| root.canonicalize().ok()).collect();
     python::directory(&placed, &roots, &cx.host).map_err(CommandError::usage)?;
@@ -102,7 +102,7 @@ pub(super) async fn run(args: RegistryAddArgs, cx: &CliContext) -> CommandResult
     });
     let entry = format!("[[python]]\n{}", lines.collect::<String>());
     let text = edit.with_entry(&entry)?;
-    let changed = edit.write(text, args.yes).await?;
+    let changed = edit.write(text)?;
     let mut settings = cx.resolve_settings()?;
     let entries = &mut settings.python.entries;
     entries.retain(|known| !known.is_at(&placed.dir));
@@ -115,7 +115,8 @@ pub(super) async fn run(args: RegistryAddArgs, cx: &CliContext) -> CommandResult
     let answer = RegistryAddReport { manifest: changed.file.path(), created, trusted, check };
     cx.print_answer(&answer, || {
         let verb = if created { "wrote" } else { "added to" };
-        format!("{verb} {}\n{entry}\n{}", answer.manifest.display(), answer.check.text())
+        let (path, note) = (answer.manifest.display(), changed.trust_note());
+        format!("{verb} {path}\n{entry}\n{}{note}", answer.check.text())
     })?;
     Ok(status)
 }

@@ -6,11 +6,12 @@ use haft::Registry;
 
 use crate::arguments::cli_context::CliContext;
 use crate::error::CommandError;
+use crate::next_step;
+use haft_app::compose;
 use haft_app::host::AppHost;
 use haft_app::manifest::PythonEntry;
 use haft_app::python::{self, PythonToolSource};
 use haft_app::settings::EffectiveSettings;
-use haft_app::{compose, quote};
 
 /// One directory.
 pub(crate) struct ScannedDirectory {
@@ -51,13 +52,15 @@ async fn scan_named_directories(
         return Err(CommandError::usage(message).hint("haft registry check"));
     }
     if named.is_none() && settings.python.entries.is_empty() {
-        return Err(match &settings.manifest {
-            Some(manifest) if settings.python.has_untrusted => {
-                let message = "the directories of Python tools in the manifest do not hold, because it is not trusted";
-                let manifest = quote::shell(&manifest.to_string_lossy());
-                CommandError::usage(message).hint(format!("haft trust {manifest}"))
+        let untrusted = settings.untrusted.iter().find(|untrusted| untrusted.names.has_python);
+        return Err(match untrusted {
+            Some(untrusted) => {
+                let file = untrusted.file.display();
+                let message =
+                    format!("the directories of Python tools in {file} are not trusted yet");
+                CommandError::usage(message).hint(next_step::command_of(&untrusted.next()))
             }
-            _ => {
+            None => {
                 let message =
                     "no directory of Python tools is configured: name one, or add one to haft.toml";
                 CommandError::usage(message).hint("haft registry add tools")

@@ -125,7 +125,7 @@ fn what_nobody_trusted_is_told_with_what_comes_of_it() {
     expect![[r#"
         -32603: no model is named: choose one, or put `name` into the table [model] of haft.toml
 
-        /world/work/haft.toml is not trusted, so this of it does not hold:
+        /world/work/haft.toml is not trusted yet. haft ignores these settings of it:
           model.name = "openai/other"
         hint: haft trust /world/work/haft.toml, and have the editor start haft again
     "#]]
@@ -137,7 +137,7 @@ fn what_nobody_trusted_is_told_with_what_comes_of_it() {
     // The session's messages come before the next answer.
     editor.open("session/resume", Some(session), &work(&stage));
     expect![[r#"
-        notice /world/work/haft.toml is not trusted, so this of it does not hold: model.name = "openai/other" hint: haft trust /world/work/haft.toml, and have the editor start haft again
+        notice /world/work/haft.toml is not trusted yet. haft ignores these settings of it: model.name = "openai/other" hint: haft trust /world/work/haft.toml, and have the editor start haft again
     "#]]
     .assert_eq(&stage.masked(&editor.told()));
     editor.end();

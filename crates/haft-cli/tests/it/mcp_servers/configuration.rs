@@ -171,16 +171,115 @@ fn a_manifest_that_nobody_trusts_starts_no_server() {
     world.check(
         &["mcp", "list"],
         &expect![[r#"
-        no MCP servers are configured; see haft mcp add --help
-        --- stderr
-        warning: /world/work/haft.toml is not trusted, so this of it does not hold:
-          mcp.odd = { command = ["/usr/bin/python3", "/world/server/hostile.py", "well"] }
+            odd is not trusted yet
+            --- stderr
+            warning: /world/work/haft.toml is not trusted yet. haft ignores these settings of it:
+              mcp.odd = { command = ["/usr/bin/python3", "/world/server/hostile.py", "well"] }
+
+            hint: haft trust /world/work/haft.toml
+
+            --- status 0
+        "#]],
+    );
+}
+
+#[test]
+fn a_server_tool_or_model_that_is_not_trusted_yet_is_not_unknown() {
+    let world = World::with_files();
+    world.write("server/hostile.py", HOSTILE);
+    let model = "\n[model]\nname = \"openai/theirs\"\n";
+    world.write("work/haft.toml", &(table(&world, "odd", "well") + model));
+    let error = |args: &[&str]| {
+        let shown = world.shown(&world.haft(args).output().unwrap());
+        shown[shown.find("error: ").unwrap()..].to_owned()
+    };
+    expect![[r#"
+        error: server "odd" of /world/work/haft.toml is not trusted yet
 
         hint: haft trust /world/work/haft.toml
+        --- status 2
+    "#]]
+    .assert_eq(&error(&["mcp", "test", "odd"]));
+    expect![[r#"
+        error: tool "odd_echo" is not trusted yet, so it cannot be called
 
+        hint: haft trust
+        --- status 2
+    "#]]
+    .assert_eq(&error(&["call", "odd_echo", "{}"]));
+    expect![[r#"
+        error: tool "odd_echo" is not trusted yet
+
+        hint: haft trust /world/work/haft.toml
+        --- status 2
+    "#]]
+    .assert_eq(&error(&["tools", "show", "odd_echo"]));
+    expect![[r#"
+        error: allow: tool "odd_echo" is not trusted yet
+
+        hint: haft trust /world/work/haft.toml
+        --- status 2
+    "#]]
+    .assert_eq(&error(&["call", "--allow", "odd_echo", "todo"]));
+    expect![[r#"
+        error: no server is called "other"
+
+        hint: haft mcp list
+        --- status 2
+    "#]]
+    .assert_eq(&error(&["mcp", "test", "other"]));
+    expect![[r#"
+        error: no tool is called "other_echo": list the tools to see what there is
+
+        hint: haft tools list
+        --- status 2
+    "#]]
+    .assert_eq(&error(&["call", "other_echo", "{}"]));
+}
+
+#[test]
+fn a_server_is_added_without_a_change_of_trust() {
+    let world = World::with_files();
+    let add = |name: &str| {
+        let output = world.haft(&["mcp", "add", name, "--", "/bin/true"]).output().unwrap();
+        world.shown(&output)
+    };
+    let listed = || world.json(&["mcp", "list", "--json"]);
+    // haft makes the file, and trusts what it writes.
+    assert!(add("one").contains("wrote /world/work/haft.toml"));
+    assert!(add("two").contains("added to /world/work/haft.toml"));
+    assert_eq!(listed()["servers"].as_array().unwrap().len(), 2);
+    // A file that somebody else changed stays untrusted.
+    let text = world.read("work/haft.toml");
+    world.write("work/haft.toml", &format!("preset = \"full\"\n{text}"));
+    expect![[r#"
+        added to /world/work/haft.toml
+        [mcp.three]
+        command = ["/bin/true"]
+
+        granted: nothing; what it may read, change and reach is for requires.fs.read, requires.fs.write and requires.net.hosts in its table to say
+        /world/work/haft.toml is not trusted yet; trust it with: haft trust /world/work/haft.toml
+        --- status 0
+    "#]].assert_eq(&add("three"));
+    assert_eq!(listed()["servers"].as_array().unwrap().len(), 0);
+    world.check(
+        &["mcp", "remove", "two"],
+        &expect![[r#"
+        removed two from /world/work/haft.toml
+        /world/work/haft.toml is not trusted yet; trust it with: haft trust /world/work/haft.toml
         --- status 0
     "#]],
     );
+    world.run(&["trust"]);
+    assert_eq!(listed()["servers"].as_array().unwrap().len(), 2);
+    world.check(
+        &["mcp", "remove", "one"],
+        &expect![[r#"
+        removed one from /world/work/haft.toml
+        --- status 0
+    "#]],
+    );
+    assert_eq!(listed()["servers"].as_array().unwrap().len(), 1);
 }
 
 #[test]

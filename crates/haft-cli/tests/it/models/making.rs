@@ -390,7 +390,7 @@ fn a_manifest_that_nobody_trusted_sends_nothing_anywhere() {
     };
     expect![[r#"
         --- stderr
-        warning: /world/work/haft.toml is not trusted, so this of it does not hold:
+        warning: /world/work/haft.toml is not trusted yet. haft ignores these settings of it:
           model.name = "openai/m"
           model.base_url = "http://127.0.0.1:9/v1"
           model.key_variable = "OPENAI_API_KEY"

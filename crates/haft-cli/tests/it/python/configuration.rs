@@ -27,7 +27,7 @@ fn what_nobody_trusts_offers_no_tools() {
     );
     world.check(&CALL, &expect![[r#"
         --- stderr
-        warning: /world/work/haft.toml is not trusted, so this of it does not hold:
+        warning: /world/work/haft.toml is not trusted yet. haft ignores these settings of it:
           python = [{ dir = "tools" }]
 
         hint: haft trust /world/work/haft.toml
@@ -361,7 +361,7 @@ fn what_cannot_be_protected_is_refused() {
     let within = ["tools", "list", "--python", "tools", "--root", "tools"];
     world.check(&within, &expect![[r#"
         --- stderr
-        warning: /world/work/haft.toml is not trusted, so this of it does not hold:
+        warning: /world/work/haft.toml is not trusted yet. haft ignores these settings of it:
           python = [{ dir = "." }]
 
         hint: haft trust /world/work/haft.toml

@@ -381,64 +381,22 @@ fn add_writes_an_entry_and_leaves_the_rest_alone() {
 }
 
 #[test]
-fn what_was_trusted_is_so_again_only_if_somebody_says_so() {
-    let added = |world: &World, answer: Option<&str>| {
-        world.write("work/haft.toml", "preset = \"workspace\"\n");
-        world.run(&["trust"]);
-        let args = ["registry", "add", "tools"];
-        let Some(answer) = answer else {
-            return world.shown(&world.haft(&args).output().unwrap());
-        };
-        let mut terminal = Terminal::new();
-        let child = terminal.start(&mut world.haft(&args));
-        terminal.wait_for(": ");
-        terminal.type_text(answer);
-        let (shown, _, status) = terminal.finish(child);
-        crate::redaction::redact(&format!("{shown}--- status {status:?}\n"), &world.path(""))
-    };
+fn an_entry_changes_nothing_about_trust() {
     let world = with_tools(&[("finance_price.py", PRICE)]);
-    expect![[r#"
+    let args = ["registry", "add", "tools"];
+    world.write("work/haft.toml", "preset = \"workspace\"\n");
+    world.run(&["trust"]);
+    world.check(
+        &args,
+        &expect![[r#"
         added to /world/work/haft.toml
         [[python]]
         dir = "tools"
 
         tools: 1 tool, 0 errors, 0 warnings
-        --- stderr
-        warning: /world/work/haft.toml is not trusted, so this of it does not hold:
-          python = [{ dir = "tools" }]
-
-        hint: haft trust /world/work/haft.toml
-
         --- status 0
-    "#]]
-    .assert_eq(&added(&world, None));
-    expect![[r#"
-        /world/work/haft.toml was trusted and has changed. Trust it again? [y]es, [n]o: n
-        warning: /world/work/haft.toml is not trusted, so this of it does not hold:
-          python = [{ dir = "tools" }]
-
-        hint: haft trust /world/work/haft.toml
-
-        --- status Some(0)
-    "#]]
-    .assert_eq(&added(&world, Some("n\n")));
-    world.check(&["registry", "list"], &expect![[r#"
-        --- stderr
-        warning: /world/work/haft.toml is not trusted, so this of it does not hold:
-          python = [{ dir = "tools" }]
-
-        hint: haft trust /world/work/haft.toml
-
-        error: the directories of Python tools in the manifest do not hold, because it is not trusted
-
-        hint: haft trust /world/work/haft.toml
-        --- status 2
-    "#]]);
-    expect![[r#"
-        /world/work/haft.toml was trusted and has changed. Trust it again? [y]es, [n]o: y
-        --- status Some(0)
-    "#]]
-    .assert_eq(&added(&world, Some("y\n")));
+    "#]],
+    );
     world.check(
         &["registry", "list"],
         &expect![[r#"
@@ -447,6 +405,34 @@ fn what_was_trusted_is_so_again_only_if_somebody_says_so() {
         --- status 0
     "#]],
     );
+    world.write("work/haft.toml", "preset = \"ask\"\n");
+    world.check(&args, &expect![[r#"
+        added to /world/work/haft.toml
+        [[python]]
+        dir = "tools"
+
+        tools: 1 tool, 0 errors, 0 warnings
+        /world/work/haft.toml is not trusted yet; trust it with: haft trust /world/work/haft.toml
+        --- stderr
+        warning: /world/work/haft.toml changed since you trusted it. haft ignores these settings of it:
+          python = [{ dir = "tools" }]
+
+        hint: haft trust /world/work/haft.toml
+
+        --- status 0
+    "#]]);
+    world.check(&["registry", "list"], &expect![[r#"
+        --- stderr
+        warning: /world/work/haft.toml changed since you trusted it. haft ignores these settings of it:
+          python = [{ dir = "tools" }]
+
+        hint: haft trust /world/work/haft.toml
+
+        error: the directories of Python tools in /world/work/haft.toml are not trusted yet
+
+        hint: haft trust /world/work/haft.toml
+        --- status 2
+    "#]]);
 }
 
 #[test]

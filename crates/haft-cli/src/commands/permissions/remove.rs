@@ -1,4 +1,4 @@
-//! `haft policy remove`: removes a rule that the user allowed for a project.
+//! `haft permissions remove`: removes a rule that the user allowed for a project.
 
 use haft_policy::Rule;
 use serde::Serialize;
@@ -7,7 +7,7 @@ use crate::arguments::cli_context::CliContext;
 use crate::error::{CommandResult, CommandStatus};
 
 #[derive(Serialize)]
-struct PolicyRemoveReport<'a> {
+struct PermissionRemoveReport<'a> {
     removed: &'a Rule,
     file: &'a std::path::Path,
 }
@@ -17,7 +17,7 @@ pub(super) fn run(number: usize, cx: &CliContext) -> CommandResult {
     let settings = cx.resolve_settings()?;
     let removed = settings.project.remove(number)?;
     cx.print_answer(
-        &PolicyRemoveReport { removed: &removed, file: settings.project.path() },
+        &PermissionRemoveReport { removed: &removed, file: settings.project.path() },
         || format!("removed `{removed}` for this project"),
     )?;
     Ok(CommandStatus::Done)

@@ -1,4 +1,4 @@
-//! `haft policy preset`: prints a preset with its comments, to read or to start a manifest from.
+//! `haft permissions preset`: prints a preset with its comments, to read or to start a manifest from.
 
 use crate::error::{CommandResult, CommandStatus};
 use crate::views::output;

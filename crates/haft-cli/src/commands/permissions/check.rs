@@ -1,4 +1,4 @@
-//! `haft policy check`: checks that all rules can be used, and finds those that never decide.
+//! `haft permissions check`: checks that all rules can be used, and finds those that never decide.
 
 use serde_json::json;
 

@@ -24,7 +24,7 @@ pub(super) fn unused_rules(
 ) -> Vec<UnusedRule> {
     // The user cannot change the rules of presets and of haft.
     let is_written = |scope: RuleScope| match scope {
-        RuleScope::Manifest | RuleScope::Project | RuleScope::Session => true,
+        RuleScope::Manifest | RuleScope::User | RuleScope::Project | RuleScope::Session => true,
         RuleScope::Preset | RuleScope::Builtin | RuleScope::Agent => false,
     };
     let written = rules.iter().enumerate().filter(|(_, (scope, _))| is_written(*scope));
@@ -72,7 +72,7 @@ fn same_rule_reason(rules: &[(RuleScope, Rule)], index: usize) -> Option<String>
 /// Returns a reason if a deny rule of the manifest covers the rule and no other rule of the manifest could come before it.
 fn manifest_deny_reason(rules: &[(RuleScope, Rule)], index: usize) -> Option<String> {
     let (scope, rule) = rules.get(index)?;
-    let is_nearer = matches!(scope, RuleScope::Project | RuleScope::Session);
+    let is_nearer = matches!(scope, RuleScope::User | RuleScope::Project | RuleScope::Session);
     if !is_nearer || rule.action == RuleAction::Deny {
         return None;
     }

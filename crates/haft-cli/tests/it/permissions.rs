@@ -1,4 +1,4 @@
-//! `haft policy`: rules listed, explained, checked and tested, without a call being made.
+//! `haft permissions`: rules listed, explained, checked and tested, without a call being made.
 
 use expect_test::expect;
 
@@ -34,7 +34,7 @@ pub(crate) fn listed(world: &World, args: &[&str]) -> String {
 #[test]
 fn rules_are_listed_with_where_they_come_from() {
     let world = with_rules();
-    let text = listed(&world, &args(&["policy", "list", "--allow", "todo"]));
+    let text = listed(&world, &args(&["permissions", "list", "--allow", "todo"]));
     expect![[r#"
         session (command line)
           ACTION  PERMISSION  PATTERN
@@ -45,7 +45,7 @@ fn rules_are_listed_with_where_they_come_from() {
           deny    bash        git push*
           allow   bash        ls*
 
-        preset (haft policy preset ask)
+        preset (haft permissions preset ask)
           ACTION  PERMISSION   PATTERN
           allow   fs.read      {workspace}/**
           allow   todo         *
@@ -54,7 +54,7 @@ fn rules_are_listed_with_where_they_come_from() {
           allow   question     *
     "#]]
     .assert_eq(&text);
-    let listed = world.json(&args(&["policy", "list", "--json"]));
+    let listed = world.json(&args(&["permissions", "list", "--json"]));
     let rules = listed["rules"].as_array().unwrap();
     let of_manifest: Vec<_> = rules.iter().filter(|rule| rule["scope"] == "manifest").collect();
     assert_eq!(of_manifest.len(), 2);
@@ -66,7 +66,7 @@ fn rules_are_listed_with_where_they_come_from() {
 #[test]
 fn calls_are_explained_without_being_made() {
     let world = with_rules();
-    world.check(&args(&["policy", "explain", "bash", r#"{"cmd":"git push"}"#]), &expect![[r#"
+    world.check(&args(&["permissions", "explain", "bash", r#"{"cmd":"git push"}"#]), &expect![[r#"
         bash would be refused
 
         deny  shell.run of "git push"
@@ -77,7 +77,7 @@ fn calls_are_explained_without_being_made() {
         --- status 0
     "#]]);
     world.check(
-        &args(&["policy", "explain", "bash", r#"{"cmd":"ls"}"#]),
+        &args(&["permissions", "explain", "bash", r#"{"cmd":"ls"}"#]),
         &expect![[r#"
         bash would be executed
 
@@ -90,14 +90,14 @@ fn calls_are_explained_without_being_made() {
     "#]],
     );
     world.check(
-        &args(&["policy", "explain", "bash", r#"{"cmd":"rm a"}"#, "--json"]),
+        &args(&["permissions", "explain", "bash", r#"{"cmd":"rm a"}"#, "--json"]),
         &expect![[r#"
             {"tool":"bash","outcome":"ask","accesses":[{"access":"shell.run of \"rm a\"","action":"ask","text":"bash needs approval for shell.run of \"rm a\": no rule matches, and then the answer is ask; the rule `allow bash \"rm a\"` would allow it"},{"access":"fs.write of \"a\"","action":"ask","text":"bash needs approval for fs.write of \"a\": no rule matches, and then the answer is ask; the rule `allow fs.write \"a\"` would allow it"}],"reasons":["bash needs approval for shell.run of \"rm a\": no rule matches, and then the answer is ask; the rule `allow bash \"rm a\"` would allow it","bash needs approval for fs.write of \"a\": no rule matches, and then the answer is ask; the rule `allow fs.write \"a\"` would allow it"]}
             --- status 0
         "#]],
     );
     world.check(
-        &args(&["policy", "explain", "bsh"]),
+        &args(&["permissions", "explain", "bsh"]),
         &expect![[r#"
         --- stderr
         error: no tool is called "bsh": did you mean bash?
@@ -107,7 +107,7 @@ fn calls_are_explained_without_being_made() {
     "#]],
     );
     world.check(
-        &args(&["policy", "explain", "bash", "{"]),
+        &args(&["permissions", "explain", "bash", "{"]),
         &expect![[r#"
         --- stderr
         error: the input is not JSON: EOF while parsing an object at line 1 column 1
@@ -117,7 +117,7 @@ fn calls_are_explained_without_being_made() {
     "#]],
     );
     world.check(
-        &args(&["policy", "explain", "bash", "{}"]),
+        &args(&["permissions", "explain", "bash", "{}"]),
         &expect![[r#"
         --- stderr
         error: invalid input for bash: cmd: required, but missing
@@ -133,7 +133,7 @@ fn calls_are_explained_without_being_made() {
 fn rules_that_never_decide_are_reported() {
     let world = with_rules();
     world.check(
-        &args(&["policy", "check"]),
+        &args(&["permissions", "check"]),
         &expect![[r#"
         7 rules can be used, nothing to report
         --- status 0
@@ -143,14 +143,14 @@ fn rules_that_never_decide_are_reported() {
     let twin = "[[permissions]]\npermission = \"bash\"\npattern = \"ls*\"\naction = \"allow\"\n";
     world.write("work/agent.toml", &format!("{manifest}{twin}"));
     world.check(
-        &args(&["policy", "check"]),
+        &args(&["permissions", "check"]),
         &expect![[r#"
         manifest rule `allow bash "ls*"`: an earlier rule of the same scope says the same
         8 rules can be used, 1 never decides
         --- status 1
     "#]],
     );
-    world.check(&args(&["policy", "check", "--json"]), &expect![[r#"
+    world.check(&args(&["permissions", "check", "--json"]), &expect![[r#"
         {"rules":8,"findings":[{"rule":"manifest rule `allow bash \"ls*\"`","why":"an earlier rule of the same scope says the same"}],"path_rules":[]}
         --- status 1
     "#]]);
@@ -160,7 +160,7 @@ fn rules_that_never_decide_are_reported() {
 fn examples_are_tested_one_by_one() {
     let world = with_rules();
     world.check(
-        &args(&["policy", "test"]),
+        &args(&["permissions", "test"]),
         &expect![[r#"
         manifest rule `deny bash "git push*"`
           ok    matches         git push origin
@@ -173,7 +173,7 @@ fn examples_are_tested_one_by_one() {
     let manifest = world.read("work/agent.toml").replace("git pull", "git push -f");
     world.write("work/agent.toml", &manifest);
     world.check(
-        &args(&["policy", "test"]),
+        &args(&["permissions", "test"]),
         &expect![[r#"
         manifest rule `deny bash "git push*"`
           ok    matches         git push origin
@@ -183,7 +183,7 @@ fn examples_are_tested_one_by_one() {
         --- status 1
     "#]],
     );
-    world.check(&args(&["policy", "test", "--json"]), &expect![[r#"
+    world.check(&args(&["permissions", "test", "--json"]), &expect![[r#"
         {"examples":[{"scope":"manifest","rule":"deny bash \"git push*\"","example":"git push origin","expected":"match","found":"holds"},{"scope":"manifest","rule":"deny bash \"git push*\"","example":"git push -f","expected":"not_match","found":"fails"}],"failed":1}
         --- status 1
     "#]]);
@@ -193,11 +193,11 @@ fn examples_are_tested_one_by_one() {
 fn presets_are_printed_as_they_ship() {
     let world = World::with_files();
     for name in ["read-only", "ask", "workspace", "full"] {
-        world.write("work/agent.toml", &world.run(&["policy", "preset", name]));
-        world.run(&args(&["policy", "check", "--preset", "full"]));
+        world.write("work/agent.toml", &world.run(&["permissions", "preset", name]));
+        world.run(&args(&["permissions", "check", "--preset", "full"]));
     }
     world.check(
-        &["policy", "preset", "fuller"],
+        &["permissions", "preset", "fuller"],
         &expect![[r#"
         --- stderr
         error: invalid value 'fuller' for '<NAME>'
@@ -214,12 +214,12 @@ fn presets_are_printed_as_they_ship() {
 #[test]
 fn a_broken_file_of_rules_is_shown_where_it_breaks() {
     let world = World::with_files();
-    let listed = world.json(&["policy", "list", "--json"]);
+    let listed = world.json(&["permissions", "list", "--json"]);
     let file = listed["project_file"].as_str().unwrap();
     let root = world.path("work");
     std::fs::create_dir_all(world.path("state/projects")).unwrap();
     std::fs::write(file, format!("root = {root:?}\n[[permissions]]\npermission = 3\n")).unwrap();
-    let shown = world.shown(&world.haft(&["policy", "list"]).output().unwrap());
+    let shown = world.shown(&world.haft(&["permissions", "list"]).output().unwrap());
     assert!(shown.contains(".toml:3:14: invalid type: integer `3`, expected a text"), "{shown}");
     assert!(shown.ends_with("--- status 2\n"), "{shown}");
 }
@@ -229,7 +229,7 @@ fn what_no_rule_decided_says_what_would_change_it() {
     let world = World::with_files();
     world.write("work/haft.toml", "network_guard = \"standard\"\n");
     let change = |tool: &str, input: &str| {
-        let explained = world.json(&["policy", "explain", "--json", tool, input]);
+        let explained = world.json(&["permissions", "explain", "--json", tool, input]);
         explained["refusal"]["change"].as_str().unwrap_or_default().to_owned()
     };
     let check = |tool: &str, input: &str, expect: &str| {
@@ -258,7 +258,7 @@ fn what_no_rule_decided_says_what_would_change_it() {
          --network-guard kernel, takes it away alone",
     );
     world.check(
-        &["policy", "explain", "read", r#"{"path":"/etc/passwd"}"#],
+        &["permissions", "explain", "read", r#"{"path":"/etc/passwd"}"#],
         &expect![[r#"
         read would be refused
 

@@ -1,4 +1,4 @@
-//! `haft policy explain`: prints the outcome that a call would have. The runtime judges the call.
+//! `haft permissions explain`: prints the outcome that a call would have. The runtime judges the call.
 
 use haft::CallExplanation;
 use haft_contract::{ErrorCode, Refusal};
@@ -12,7 +12,7 @@ use crate::views::remedy;
 use haft_app::{compose, quote};
 
 #[derive(Serialize)]
-struct PolicyExplainReport<'a> {
+struct PermissionExplainReport<'a> {
     tool: &'a str,
     outcome: RuleAction,
     accesses: Vec<ExplainedAccess>,
@@ -59,7 +59,7 @@ pub(super) async fn run(tool: &str, given: &str, cx: &CliContext) -> CommandResu
         action: one.action,
         text: one.text.clone(),
     };
-    let report = PolicyExplainReport {
+    let report = PermissionExplainReport {
         tool: &explanation.tool,
         outcome: explanation.outcome,
         accesses: explanation.accesses.iter().map(access).collect(),

@@ -1,4 +1,4 @@
-//! `haft policy test`: checks the examples of all rules, one by one. Reading a manifest checks them too, but stops with an
+//! `haft permissions test`: checks the examples of all rules, one by one. Reading a manifest checks them too, but stops with an
 //! error at the first mistake; this command lists them all.
 
 use haft_policy::RuleScope;
