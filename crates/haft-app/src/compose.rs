@@ -24,7 +24,7 @@ use haft_journal::{Journal, MemoryJournal};
 use haft_mcp::ServerDiscovery;
 use haft_plan::drive::{PLAN_TOOL, plan_tool};
 use haft_policy::{Rule, RuleAction, RuleScope};
-use haft_sandbox::{Launcher, Mechanisms};
+use haft_sandbox::{Enforcement, Launcher, Mechanisms, Network};
 
 pub use self::agent::{agent_host, agent_paths};
 pub use self::tools::{AvailableTools, bridge, finder};
@@ -313,6 +313,25 @@ pub fn host_paths(settings: &EffectiveSettings, host: &AppHost, roots: &[PathBuf
         settings.durability.journal.file(),
     ));
     places
+}
+
+/// Returns what holds around commands with these settings, or `None` if they are not confined.
+///
+/// # Errors
+///
+/// Fails if the program that starts confined processes does not work.
+pub async fn enforcement(
+    settings: &EffectiveSettings,
+    host: &AppHost,
+) -> Result<Option<Enforcement>, AppError> {
+    if settings.sandbox.is_off {
+        return Ok(None);
+    }
+    let network = if settings.allow_network { Network::Host } else { Network::Loopback };
+    let launcher = Launcher::new(host.program()?);
+    launcher.probe_enforcement(network, mechanisms(host)).await.map(Some).map_err(|err| {
+        AppError::failed(format!("haft cannot find out what the kernel enforces here: {err}"))
+    })
 }
 
 /// Returns the mechanisms of the kernel to use, which are all of them.

@@ -133,6 +133,13 @@ impl AppHost {
         self
     }
 
+    /// Returns the same host with another home directory.
+    #[cfg(test)]
+    pub(crate) fn with_home(mut self, home: PathBuf) -> Self {
+        self.home = Some(home);
+        self
+    }
+
     /// Returns the same host with another working directory, from which a manifest is looked for.
     pub fn in_directory(mut self, directory: PathBuf) -> Self {
         self.working_directory = Ok(directory);

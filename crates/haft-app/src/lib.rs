@@ -8,6 +8,7 @@
 mod agents;
 mod app;
 mod app_error;
+mod credential_reach;
 mod environment;
 mod haft_files;
 mod journal_location;
@@ -54,6 +55,7 @@ pub mod user_configuration;
 
 // The runtime of these settings, and its tools.
 pub mod compose;
+pub use credential_reach::credentials_in_reach;
 pub mod mcp_servers;
 pub mod python;
 pub mod sidecars;

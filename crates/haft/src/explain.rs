@@ -9,6 +9,8 @@ use haft_policy::RuleAction;
 pub struct CallExplanation {
     /// The tool as it was called.
     pub tool: String,
+    /// The paths that the input names, as they are spelled there.
+    pub paths: Vec<String>,
     /// The decision of rules about each access, or about the tool if the call has no accesses.
     pub accesses: Vec<AccessExplanation>,
     /// The refusal, if a stage refuses the call before a person would be asked.

@@ -112,6 +112,7 @@ pub(super) const MODULE_ORDER: &[ModuleOrder] = &[
             "model_choice",
             "providers",
             "compose",
+            "credential_reach",
             "app",
         ],
     },

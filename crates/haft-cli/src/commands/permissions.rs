@@ -8,6 +8,7 @@ mod explain;
 mod export;
 mod findings;
 mod held;
+mod holders;
 mod list;
 mod preset;
 mod remove;

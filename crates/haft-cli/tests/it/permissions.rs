@@ -1,4 +1,4 @@
-//! `haft permissions`: rules listed, explained, checked and tested, without a call being made.
+//! `haft permissions`: rules listed, explained, checked, added and exported, without a call being made.
 
 use expect_test::expect;
 
@@ -225,6 +225,73 @@ fn a_broken_file_of_rules_is_shown_where_it_breaks() {
 }
 
 #[test]
+fn what_holds_each_deny_is_said() {
+    let world = World::with_files();
+    world.write("work/.env", "A=1\n");
+    world.write(
+        "work/haft.toml",
+        "[[permissions]]\npermission = \"fs.read\"\npattern = \".env\"\naction = \"deny\"\n\
+         [[permissions]]\npermission = \"bash\"\npattern = \"git push\"\naction = \"deny\"\n",
+    );
+    world.check(&["permissions", "check"], &expect![[""]]);
+    world.check(&["permissions", "check", "--json"], &expect![[""]]);
+    // The configuration of the repository holds a token, and a host is granted.
+    world.write("work/.git/config", "[remote \"origin\"]\n\turl = https://ada:token@h.example/r\n");
+    world.check(&["permissions", "check", "--allow-host", "h.example"], &expect![[""]]);
+    world.check(&["permissions", "check", "--unsafe-no-sandbox"], &expect![[""]]);
+    world.write(
+        "work/haft.toml",
+        "[[permissions]]\npermission = \"read\"\npattern = \".env\"\naction = \"deny\"\n\
+         [[permissions]]\npermission = \"net.fetch\"\npattern = \"h.example\"\naction = \"deny\"\n\
+         [[permissions]]\npermission = \"bash\"\naction = \"deny\"\n\
+         [[permissions]]\npermission = \"bash\"\npattern = \"frobnicate *\"\naction = \"deny\"\n",
+    );
+    world.check(&["permissions", "check", "--allow-network"], &expect![[""]]);
+}
+
+#[test]
+fn each_stage_is_explained() {
+    let world = with_rules();
+    let explain = |tool: &str, input: &str, more: &[&str]| {
+        let words = [&["permissions", "explain", tool, input][..], more].concat();
+        world.shown(&world.haft(&args(&words)).output().unwrap())
+    };
+    expect![[""]].assert_eq(&explain("bash", r#"{"cmd":"git push"}"#, &[]));
+    expect![[""]].assert_eq(&explain("bash", r#"{"cmd":"rm notes.txt"}"#, &[]));
+    expect![[""]].assert_eq(&explain("write", r#"{"path":".git/config","content":""}"#, &[]));
+    expect![[""]].assert_eq(&explain("todo", r#"{"todos":[]}"#, &["--unsafe-no-sandbox"]));
+}
+
+#[test]
+fn rules_are_added_exported_and_found_in_their_files() {
+    let world = with_rules();
+    world.check(&args(&["permissions", "allow", "bash", "cargo test *"]), &expect![[""]]);
+    world.check(&args(&["permissions", "deny", "fs.write", "dist/**"]), &expect![[""]]);
+    world.check(&args(&["permissions", "ask", "net.fetch"]), &expect![[""]]);
+    world.check(&args(&["permissions", "deny", "fs.wirte", "dist"]), &expect![[""]]);
+    world.check(&args(&["permissions", "allow", "bash", "a  b"]), &expect![[""]]);
+    expect![[""]].assert_eq(&listed(&world, &args(&["permissions", "list", "--source"])));
+    let exported = world.run(&args(&["permissions", "export"]));
+    expect![[""]].assert_eq(&exported);
+    // What is exported can stand in a manifest.
+    world.write("other/haft.toml", &exported);
+    let file = world.path("other/haft.toml");
+    world.run(&["permissions", "check", "--config", file.to_str().unwrap()]);
+    world.run(&args(&["permissions", "remove", "1"]));
+    assert!(!world.run(&args(&["permissions", "export"])).contains("cargo test"));
+}
+
+#[test]
+fn the_former_name_of_the_command_still_works() {
+    let world = with_rules();
+    assert_eq!(world.run(&args(&["policy", "list"])), world.run(&args(&["permissions", "list"])));
+    assert_eq!(
+        world.run(&["policy", "preset", "ask"]),
+        world.run(&["permissions", "preset", "ask"])
+    );
+}
+
+#[test]
 fn what_no_rule_decided_says_what_would_change_it() {
     let world = World::with_files();
     world.write("work/haft.toml", "network_guard = \"standard\"\n");
@@ -246,10 +313,24 @@ fn what_no_rule_decided_says_what_would_change_it() {
         &journal.to_string(),
         "nothing: no setting shows credentials and haft's own state to a call",
     );
+    let work = world.path("work");
+    let nothing = |directory: &str| {
+        let work = work.display();
+        format!(
+            "nothing: {directory} is no place to work in; have the user copy what is needed into {work}"
+        )
+    };
+    check("read", r#"{"path":"/etc/passwd"}"#, &nothing("/etc"));
+    check("bash", r#"{"cmd":"cd src && rm -rf /usr"}"#, &nothing("/usr"));
+    let home = world.path("home").display().to_string();
+    check("read", r#"{"path":"../home/a.txt"}"#, &nothing(&home));
     check(
         "read",
-        r#"{"path":"/etc/passwd"}"#,
-        "a directory under roots in haft.toml, or another --root",
+        r#"{"path":"../data/a.txt"}"#,
+        &format!(
+            "roots = [{:?}] in haft.toml, or --root for it alone",
+            world.path("data").display().to_string()
+        ),
     );
     check(
         "bash",

@@ -1,6 +1,6 @@
 //! Passes a call through the stages that judge it, without executing or recording it.
 
-use haft_contract::Remedy;
+use haft_contract::{Access, Remedy};
 use haft_policy::{ResolvedAccess, RuleAction, decide_access};
 
 use super::call_state::{ArrivedCall, CallState};
@@ -12,6 +12,7 @@ use super::validate::validate;
 use super::watch::check_watchdogs;
 use crate::connection_state::ConnectionState;
 use crate::explain::{AccessExplanation, CallExplanation};
+use crate::panic::catch_panic;
 use crate::run_error::RunError;
 
 /// Returns the decision about a call.
@@ -22,6 +23,7 @@ pub(crate) async fn rehearse(
 ) -> Result<CallExplanation, RunError> {
     let mut explanation = CallExplanation {
         tool: arrived.call().tool.clone(),
+        paths: Vec::new(),
         accesses: Vec::new(),
         refusal: None,
         outcome: RuleAction::Deny,
@@ -41,6 +43,14 @@ pub(crate) async fn rehearse(
     }
 }
 
+/// Returns the path of an access, if it is about one.
+fn path_of(access: Access) -> Option<String> {
+    match access {
+        Access::Read { path } | Access::Write { path } => Some(path),
+        _ => None,
+    }
+}
+
 /// Passes the call through the judging stages, and adds their decisions to the explanation.
 async fn judge_call(
     state: CallState,
@@ -48,6 +58,8 @@ async fn judge_call(
     explanation: &mut CallExplanation,
 ) -> Result<(), PipelineStop> {
     let (state, valid) = validate(state, connection)?;
+    let declared = catch_panic(|| valid.tool().accesses(&state.call().input));
+    explanation.paths = declared.into_iter().flatten().flatten().filter_map(path_of).collect();
     let (state, judged) = capable(state, valid, connection)?;
     connection.shared.load_conditions(judged.accesses()).await;
     let judged = judged.with_held_paths(connection.shared.holds_paths());

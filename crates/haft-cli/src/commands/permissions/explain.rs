@@ -1,10 +1,14 @@
-//! `haft permissions explain`: prints the outcome that a call would have. The runtime judges the call.
+//! `haft permissions explain`: prints the outcome that a call would have, stage by stage. The runtime judges the call.
 
-use haft::CallExplanation;
-use haft_contract::{ErrorCode, Refusal};
+mod outside;
+mod stages;
+
+use haft_contract::{ErrorCode, Refusal, RefusalSource};
 use haft_policy::RuleAction;
 use serde::Serialize;
 
+use self::outside::change_of_roots;
+use self::stages::{JudgingStageReport, stages};
 use crate::arguments::cli_context::CliContext;
 use crate::arguments::input;
 use crate::error::{CommandError, CommandResult, CommandStatus};
@@ -15,6 +19,7 @@ use haft_app::{compose, quote};
 struct PermissionExplainReport<'a> {
     tool: &'a str,
     outcome: RuleAction,
+    stages: Vec<JudgingStageReport>,
     accesses: Vec<ExplainedAccess>,
     #[serde(skip_serializing_if = "Option::is_none")]
     refusal: Option<ExplainedRefusal<'a>>,
@@ -45,62 +50,57 @@ pub(super) async fn run(tool: &str, given: &str, cx: &CliContext) -> CommandResu
     let session = compose::open_connection(&runtime, &settings, &cx.host, "cli")?;
     let explanation = session.explain(tool, input).await?;
     // Without a usable tool and input, there is no judgement to explain.
-    if let Some(Refusal { code, because, .. }) = &explanation.refusal
+    if let Some(refusal @ Refusal { code, because, .. }) = &explanation.refusal
         && CommandStatus::of_code(*code) == CommandStatus::Usage
     {
         let hint = match code {
-            ErrorCode::ToolNotFound => "haft tools list".to_owned(),
+            ErrorCode::ToolNotFound => {
+                let advised = remedy::terminal_advice(refusal).command;
+                advised.unwrap_or_else(|| "haft tools list".to_owned())
+            }
             _ => format!("haft tools show {}", quote::shell(tool)),
         };
         return Err(CommandError::usage(because).hint(hint));
     }
+    let change = |refusal: &Refusal| match refusal.decided_by {
+        RefusalSource::Roots => Some(change_of_roots(&explanation.paths, &runtime, &cx.host)),
+        _ => remedy::changing_setting(refusal),
+    };
     let access = |one: &'_ haft::AccessExplanation| ExplainedAccess {
         access: one.access.clone(),
         action: one.action,
         text: one.text.clone(),
     };
+    let enforcement = compose::enforcement(&settings, &cx.host).await?;
     let report = PermissionExplainReport {
         tool: &explanation.tool,
         outcome: explanation.outcome,
+        stages: stages(&explanation, enforcement),
         accesses: explanation.accesses.iter().map(access).collect(),
         refusal: explanation.refusal.as_ref().map(|refusal| ExplainedRefusal {
             code: refusal.code,
             message: &refusal.because,
-            change: remedy::changing_setting(refusal),
+            change: change(refusal),
         }),
         reasons: &explanation.reasons,
     };
-    cx.print_answer(&report, || text(&explanation))?;
+    cx.print_answer(&report, || text(&report))?;
     Ok(CommandStatus::Done)
 }
 
-fn text(explanation: &CallExplanation) -> String {
-    let tool = &explanation.tool;
-    let mut text = match explanation.outcome {
-        RuleAction::Allow => format!("{tool} would be executed\n"),
+/// Returns the report in lines: the outcome, each stage, and what would change a refusal.
+fn text(report: &PermissionExplainReport<'_>) -> String {
+    let tool = report.tool;
+    let mut text = match report.outcome {
+        RuleAction::Allow => format!("{tool} would be executed\n\n"),
         RuleAction::Ask => {
-            format!("haft would ask about {tool}; without a terminal, it would refuse the call\n")
+            format!("haft would ask about {tool}; without a terminal, it would refuse the call\n\n")
         }
-        RuleAction::Deny => format!("{tool} would be refused\n"),
+        RuleAction::Deny => format!("{tool} would be refused\n\n"),
     };
-    for access in &explanation.accesses {
-        let action = access.action.to_string();
-        text.push_str(&format!("\n{action:<5} {}\n      {}\n", access.access, access.text));
-    }
-    if let Some(refusal) = &explanation.refusal {
-        let Refusal { code, because, .. } = refusal;
-        text.push_str(&format!("\nrefused with {}\n      {because}\n", code.as_str()));
-        if let Some(change) = remedy::changing_setting(refusal) {
-            text.push_str(&format!("\nwhat would change it\n      {change}\n"));
-        }
-    }
-    // The accesses above show what rules ask about. The other reasons come from watchdogs.
-    let is_new =
-        |reason: &&String| explanation.accesses.iter().all(|access| access.text != **reason);
-    let others: Vec<&String> = explanation.reasons.iter().filter(is_new).collect();
-    if !others.is_empty() {
-        text.push_str("\nasked because\n");
-        text.extend(others.iter().map(|reason| format!("      {reason}\n")));
+    text.extend(report.stages.iter().enumerate().map(|(index, stage)| stage.text(index + 1)));
+    if let Some(change) = report.refusal.as_ref().and_then(|refusal| refusal.change.as_ref()) {
+        text.push_str(&format!("\nwhat would change it\n      {change}\n"));
     }
     text
 }

@@ -8,12 +8,12 @@ use serde::Serialize;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct PathRuleReport {
     /// The rule.
-    rule: String,
+    pub(super) rule: String,
     /// Whether the kernel keeps the paths from every confined process.
     held_by_kernel: bool,
     /// Why it does not.
     #[serde(skip_serializing_if = "Option::is_none")]
-    why: Option<&'static str>,
+    pub(super) why: Option<&'static str>,
 }
 
 /// Returns the rules that keep paths back.
