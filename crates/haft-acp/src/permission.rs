@@ -12,8 +12,11 @@ use crate::call_content::{fenced, text_content};
 use crate::limits::{ASKED_LINE_CHARS_MAX, ASKED_LINES_MAX};
 use crate::updates::CallDisplay;
 
+/// Longest rule that is a part of an option's name, in characters.
+const NAMED_RULE_CHARS_MAX: usize = 64;
 const ALLOW_ONCE: &str = "allow_once";
 const ALLOW_ALWAYS: &str = "allow_always";
+const ALLOW_ALWAYS_EXACT: &str = "allow_always_exact";
 const REJECT_ONCE: &str = "reject_once";
 const REJECT_ALWAYS: &str = "reject_always";
 
@@ -27,17 +30,37 @@ pub(crate) fn options(ask: &Ask) -> Vec<PermissionOption> {
         return once.into();
     }
     let [allow, reject] = once;
-    let allow_always = PermissionOption::new(
-        ALLOW_ALWAYS,
-        "Always allow until haft ends",
-        PermissionOptionKind::AllowAlways,
-    );
+    let always = |id: &'static str, name: String| {
+        PermissionOption::new(id, name, PermissionOptionKind::AllowAlways)
+    };
+    let allow_always: Vec<PermissionOption> = match ask.exact_rules.as_slice() {
+        [] => vec![always(ALLOW_ALWAYS, "Always allow until haft ends".to_owned())],
+        exact => vec![
+            always(ALLOW_ALWAYS_EXACT, always_name("exactly this", &rule_lines(exact))),
+            always(ALLOW_ALWAYS, always_name("the wider rules", &rule_lines(&ask.always_rules))),
+        ],
+    };
     let reject_always = PermissionOption::new(
         REJECT_ALWAYS,
         "Always reject until haft ends",
         PermissionOptionKind::RejectAlways,
     );
-    vec![allow, allow_always, reject, reject_always]
+    [allow].into_iter().chain(allow_always).chain([reject, reject_always]).collect()
+}
+
+/// Returns the name of an option that adds rules. A single short rule is a part of the name.
+fn always_name(width: &str, rules: &[String]) -> String {
+    match rules {
+        [rule] if rule.chars().count() <= NAMED_RULE_CHARS_MAX => {
+            format!("Always {rule} until haft ends")
+        }
+        _ => format!("Always allow {width} until haft ends"),
+    }
+}
+
+/// Returns rules as they are written.
+fn rule_lines<R: ToString>(rules: &[R]) -> Vec<String> {
+    rules.iter().map(R::to_string).collect()
 }
 
 /// Returns the call as the question shows it: its changes, its accesses and the reasons for asking.
@@ -58,6 +81,9 @@ pub(crate) fn parse_answer(ask: &Ask, outcome: &RequestPermissionOutcome) -> Ask
     match &*selected.option_id.0 {
         ALLOW_ONCE => AskAnswer::AllowOnce,
         ALLOW_ALWAYS if offers_always(ask) => AskAnswer::AllowForSession,
+        ALLOW_ALWAYS_EXACT if offers_always(ask) && !ask.exact_rules.is_empty() => {
+            AskAnswer::AllowExactForSession
+        }
         REJECT_ALWAYS if offers_always(ask) => AskAnswer::RejectForSession,
         _ => AskAnswer::Reject,
     }
@@ -67,19 +93,30 @@ fn offers_always(ask: &Ask) -> bool {
     let is_whole =
         |rule: String| rule.chars().count() <= ASKED_LINE_CHARS_MAX && clean(&rule) == rule;
     (1..=ASKED_LINES_MAX).contains(&ask.always_rules.len())
-        && ask.always_rules.iter().all(|rule| is_whole(rule.to_string()))
+        && ask.exact_rules.len() <= ASKED_LINES_MAX
+        && ask.always_rules.iter().chain(&ask.exact_rules).all(|rule| is_whole(rule.to_string()))
 }
 
 fn ask_text(ask: &Ask) -> String {
     let mut text = format!("May {} run?", ask.tool);
     append_list(&mut text, "It would touch", &ask.accesses);
     append_list(&mut text, "You are asked because", &ask.reasons);
-    if offers_always(ask) {
-        let rules: Vec<String> = ask.always_rules.iter().map(ToString::to_string).collect();
+    if offers_always(ask) && ask.exact_rules.is_empty() {
         append_list(
             &mut text,
             "«Always allow» adds these rules, «always reject» the same with deny",
-            &rules,
+            &rule_lines(&ask.always_rules),
+        );
+    } else if offers_always(ask) {
+        append_list(
+            &mut text,
+            "«Always allow», the narrower, adds these rules, «always reject» the same with deny",
+            &rule_lines(&ask.exact_rules),
+        );
+        append_list(
+            &mut text,
+            "«Always allow», the wider, adds these rules",
+            &rule_lines(&ask.always_rules),
         );
     }
     text
@@ -119,6 +156,7 @@ mod tests {
             accesses: vec!["shell.run of \"rm\n```\"".to_owned()],
             reasons: vec!["no rule matches".to_owned()],
             always_rules: vec![Rule::new("bash", "rm *", RuleAction::Allow); always],
+            exact_rules: Vec::new(),
             connection: "s".to_owned(),
             root: "/work".into(),
         }
@@ -147,6 +185,28 @@ mod tests {
     }
 
     #[test]
+    fn a_narrower_choice_is_offered_with_its_rule() {
+        let exact = vec![Rule::new("bash", "rm a $", RuleAction::Allow)];
+        let ask = Ask { exact_rules: exact, ..ask(1) };
+        let names: Vec<String> = options(&ask).into_iter().map(|option| option.name).collect();
+        assert_eq!(
+            names,
+            [
+                "Allow once",
+                "Always allow bash \"rm a $\" until haft ends",
+                "Always allow bash \"rm *\" until haft ends",
+                "Reject once",
+                "Always reject until haft ends",
+            ]
+        );
+        let text = ask_text(&ask);
+        assert!(text.contains("the narrower") && text.contains("the wider"), "{text}");
+        let chosen = SelectedPermissionOutcome::new(ALLOW_ALWAYS_EXACT.to_owned());
+        let outcome = RequestPermissionOutcome::Selected(chosen);
+        assert_eq!(parse_answer(&ask, &outcome), AskAnswer::AllowExactForSession);
+    }
+
+    #[test]
     fn only_what_was_offered_counts() {
         let check = |always: usize, chosen: &str, expect: AskAnswer| {
             let outcome = RequestPermissionOutcome::Selected(SelectedPermissionOutcome::new(
@@ -160,6 +220,7 @@ mod tests {
         check(1, REJECT_ALWAYS, AskAnswer::RejectForSession);
         check(1, "yes", AskAnswer::Reject);
         check(0, ALLOW_ALWAYS, AskAnswer::Reject);
+        check(1, ALLOW_ALWAYS_EXACT, AskAnswer::Reject);
         check(ASKED_LINES_MAX, ALLOW_ALWAYS, AskAnswer::AllowForSession);
         check(ASKED_LINES_MAX + 1, ALLOW_ALWAYS, AskAnswer::Reject);
         assert_eq!(parse_answer(&ask(1), &RequestPermissionOutcome::Cancelled), AskAnswer::Reject);

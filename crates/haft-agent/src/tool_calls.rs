@@ -288,8 +288,8 @@ impl Asker for NotifyingAsker {
             let answer = self.inner_asker().ask(ask).await;
             question.answer = match answer {
                 AskAnswer::AllowOnce => "once",
-                AskAnswer::AllowForSession => "always_session",
-                AskAnswer::AllowForProject => "always_project",
+                AskAnswer::AllowForSession | AskAnswer::AllowExactForSession => "always_session",
+                AskAnswer::AllowForProject | AskAnswer::AllowExactForProject => "always_project",
                 AskAnswer::Reject => "reject",
                 AskAnswer::RejectForSession => "reject_session",
                 _ => "nobody",

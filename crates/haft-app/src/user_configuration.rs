@@ -1,5 +1,5 @@
 //! The user's own configuration, a `haft.toml` in the configuration directory of the user. It holds the model, MCP servers,
-//! the preset and rules for all projects of the user. Nobody else may be able to write it: it needs no trust beyond that.
+//! the preset and rules for all projects of the user. Only the user may be able to write it, and it needs no trust beyond that.
 
 use std::fs::Metadata;
 use std::io;

@@ -58,6 +58,30 @@ const ALL_DECISIONS: &[ApprovalFormDecision] = &[
     },
     REJECT,
 ];
+const ALL_WITH_EXACT: &[ApprovalFormDecision] = &[
+    ONCE,
+    ApprovalFormDecision {
+        value: "exact_session",
+        title: "Always for this session, exactly this",
+        answer: AskAnswer::AllowExactForSession,
+    },
+    ApprovalFormDecision {
+        value: "always_session",
+        title: "Always for this session, the wider rules",
+        answer: AskAnswer::AllowForSession,
+    },
+    ApprovalFormDecision {
+        value: "exact_project",
+        title: "Always for this project, exactly this",
+        answer: AskAnswer::AllowExactForProject,
+    },
+    ApprovalFormDecision {
+        value: "always_project",
+        title: "Always for this project, the wider rules",
+        answer: AskAnswer::AllowForProject,
+    },
+    REJECT,
+];
 const THIS_CALL_ONLY: &[ApprovalFormDecision] = &[ONCE, REJECT];
 
 pub(crate) fn form(ask: &Ask, titles: EnumTitleStyle) -> ElicitRequestParams {
@@ -101,9 +125,14 @@ pub(crate) fn rejected_by_client(what: &str) -> ApprovalFormAnswer {
 /// «Always» is offered only where every rule that it writes is shown whole.
 fn offered_decisions(ask: &Ask) -> &'static [ApprovalFormDecision] {
     let is_whole = |rule: String| escaped(&rule).chars().count() <= QUESTION_LINE_CHARS_MAX;
-    let shown_whole = (1..=QUESTION_LINES_MAX).contains(&ask.always_rules.len())
-        && ask.always_rules.iter().all(|rule| is_whole(rule.to_string()));
-    if shown_whole { ALL_DECISIONS } else { THIS_CALL_ONLY }
+    let are_whole = (1..=QUESTION_LINES_MAX).contains(&ask.always_rules.len())
+        && ask.exact_rules.len() <= QUESTION_LINES_MAX
+        && ask.always_rules.iter().chain(&ask.exact_rules).all(|rule| is_whole(rule.to_string()));
+    match (are_whole, ask.exact_rules.is_empty()) {
+        (true, true) => ALL_DECISIONS,
+        (true, false) => ALL_WITH_EXACT,
+        (false, _) => THIS_CALL_ONLY,
+    }
 }
 
 fn choices(offered: &[ApprovalFormDecision], titles: EnumTitleStyle) -> EnumSchema {
@@ -127,9 +156,14 @@ fn message(ask: &Ask) -> String {
     let mut text = format!("May {} run?\n\nInput: {}", ask.tool.as_str(), escaped(&ask.input));
     append_list(&mut text, "It would touch", &ask.accesses);
     append_list(&mut text, "You are asked because", &ask.reasons);
-    if offered_decisions(ask) == ALL_DECISIONS {
-        let rules: Vec<String> = ask.always_rules.iter().map(ToString::to_string).collect();
-        append_list(&mut text, "\"Always\" adds the permission rules", &rules);
+    let always: Vec<String> = ask.always_rules.iter().map(ToString::to_string).collect();
+    let exact: Vec<String> = ask.exact_rules.iter().map(ToString::to_string).collect();
+    let offered = offered_decisions(ask);
+    if offered == ALL_DECISIONS {
+        append_list(&mut text, "\"Always\" adds the permission rules", &always);
+    } else if offered == ALL_WITH_EXACT {
+        append_list(&mut text, "\"Exactly this\" adds the permission rules", &exact);
+        append_list(&mut text, "\"The wider rules\" are", &always);
     }
     text
 }

@@ -6,7 +6,7 @@ use haft_contract::{CommandLine, PatternVariables, ToolId};
 use crate::access::ResolvedAccess;
 use crate::decide::{PolicyRequest, allowing_pattern, decide, decide_access};
 use crate::decision::DecisionBasis;
-use crate::lasting::{LASTING_RULES_MAX, exact, lasting_rules};
+use crate::lasting::{AlwaysWidth, LASTING_RULES_MAX, exact, lasting_rules};
 use crate::rule::{Conditions, Rule, RuleAction, RuleScope, ScopedRule};
 use crate::rule_set::RuleSet;
 
@@ -52,7 +52,7 @@ pub fn exception_rules(
         with_added = with_rule;
     }
     if decide(question, &with_added).action != RuleAction::Allow {
-        let lasting = lasting_rules(question, &with_added, variables);
+        let lasting = lasting_rules(question, &with_added, variables, AlwaysWidth::Narrow);
         if lasting.is_empty() {
             return Vec::new();
         }
@@ -77,7 +77,7 @@ fn is_exact(tool: &ToolId, access: &ResolvedAccess, rules: &RuleSet) -> bool {
 fn deciding_rule(tool: &ToolId, access: &ResolvedAccess, rules: &RuleSet) -> Option<ScopedRule> {
     let decision = decide_access(tool, Some(access), rules);
     let is_of_user = |scope: RuleScope| match scope {
-        RuleScope::Manifest | RuleScope::Project | RuleScope::Session => true,
+        RuleScope::Manifest | RuleScope::User | RuleScope::Project | RuleScope::Session => true,
         RuleScope::Preset | RuleScope::Builtin | RuleScope::Agent => false,
     };
     match decision.reason.basis {

@@ -1,12 +1,12 @@
-//! The rules that «always» adds for a call that someone was asked about: wide enough that the question is not put again
-//! for a call of the same kind, and no wider than can be read at a glance. Nothing is added here.
+//! The rules that «always» adds for a call that someone was asked about. The narrow ones are about this very call. The wide
+//! ones spare the question for calls of the same kind, and are no wider than can be read at a glance. Nothing is added here.
 
 use haft_contract::{CommandLine, PatternVariables};
 
-use crate::access::ResolvedAccess;
+use crate::access::{PathSubject, ResolvedAccess};
 use crate::decide::{PolicyRequest, SUGGESTION_BYTES_MAX, decide_access};
 use crate::decision::RuleRemedy;
-use crate::pattern::escape;
+use crate::pattern::{escape, escape_path};
 use crate::rule::{Conditions, Rule, RuleAction, RuleScope};
 use crate::rule_set::RuleSet;
 
@@ -17,6 +17,15 @@ mod tests;
 ///
 /// Limit (calls): no rule is added, and haft asks again next time.
 pub const LASTING_RULES_MAX: usize = 20;
+
+/// How much the rules of an answer «always» allow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AlwaysWidth {
+    /// This command with its arguments, this path, this host.
+    Narrow,
+    /// The subcommand with any arguments, the directory of the path, the host.
+    Wide,
+}
 
 /// A program with subcommands. Each subcommand counts as a separate command.
 struct ProgramFamily {
@@ -77,6 +86,7 @@ pub fn lasting_rules(
     question: &PolicyRequest<'_>,
     rules: &RuleSet,
     variables: &PatternVariables,
+    width: AlwaysWidth,
 ) -> Vec<Rule> {
     let accesses: Vec<Option<&ResolvedAccess>> = match question.accesses {
         [] => vec![None],
@@ -97,7 +107,8 @@ pub fn lasting_rules(
                 command: CommandLine::Partial(_) | CommandLine::Unknown(_),
             }) => Vec::new(),
             Some(ResolvedAccess::Shell { command: CommandLine::Argv(argv) }) => {
-                let patterns = [of_family(argv), exact(argv)].into_iter().flatten();
+                let wide = if width == AlwaysWidth::Wide { of_family(argv) } else { None };
+                let patterns = [wide, exact(argv)].into_iter().flatten();
                 patterns.map(|pattern| Rule { pattern, ..remedy.clone() }).collect()
             }
             Some(
@@ -106,6 +117,12 @@ pub fn lasting_rules(
                 | ResolvedAccess::Net { .. }
                 | ResolvedAccess::Named { .. },
             ) if remedy.pattern == "*" => Vec::new(),
+            Some(ResolvedAccess::Read { path } | ResolvedAccess::Write { path })
+                if width == AlwaysWidth::Wide =>
+            {
+                let wide = directory_of(path).map(|pattern| Rule { pattern, ..remedy.clone() });
+                wide.into_iter().chain([remedy]).collect()
+            }
             Some(_) | None => vec![remedy],
         };
         let found = candidates.into_iter().find_map(|rule| {
@@ -134,6 +151,15 @@ fn of_family(argv: &[String]) -> Option<String> {
     }
     let second = arguments.get(1).filter(|word| is_plain(word))?;
     Some(format!("{program} {subcommand} {second} *"))
+}
+
+/// Returns the pattern of everything in the directory of a path. A root as a whole gives none: that is no rule to add in
+/// passing.
+fn directory_of(path: &PathSubject) -> Option<String> {
+    let directory = path.relative.as_ref()?.parent()?;
+    let is_root = directory.as_os_str().is_empty();
+    let pattern = format!("{}/**", escape_path(directory));
+    (!is_root && pattern.len() <= SUGGESTION_BYTES_MAX).then_some(pattern)
 }
 
 /// Returns whether the word can be a subcommand: no option, no path, no assignment, nothing to be escaped.

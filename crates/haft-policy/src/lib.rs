@@ -53,7 +53,7 @@ pub use decision::{DecisionBasis, DecisionReason, PolicyDecision, RuleRemedy};
 pub use exception::{exception_rules, has_exception, is_allowed_by_user};
 pub use grant::Grant;
 pub use host_scope::{HostGrant, HostScope, is_local_host};
-pub use lasting::{LASTING_RULES_MAX, lasting_rules};
+pub use lasting::{AlwaysWidth, LASTING_RULES_MAX, lasting_rules};
 pub use network_guard::{
     NetworkGuard, NetworkRefusal, git_subcommand, rough_commands, stays_on_loopback,
     wrapped_commands,

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use haft_contract::{BoxFuture, ToolId, UserQuestion};
-use haft_policy::Rule;
+use haft_policy::{Rule, RuleAction};
 
 /// Largest part of an input that a question shows, in bytes.
 pub(crate) const ASK_INPUT_BYTES_MAX: usize = 4_096;
@@ -26,13 +26,28 @@ pub struct Ask {
     pub accesses: Vec<String>,
     /// The reasons to ask, one line each.
     pub reasons: Vec<String>,
-    /// The rules that «always» would add. A rejection for the session adds rules that deny the same accesses. If this is
-    /// empty, the front end offers only «once» and «reject»: no added rule would allow the call.
+    /// The rules that «always» would add. If this is empty, the front end offers only «once» and «reject»: no added rule would
+    /// allow the call.
     pub always_rules: Vec<Rule>,
+    /// The narrower rules that «always, exactly this» would add. Empty if they are no narrower than `always_rules`.
+    pub exact_rules: Vec<Rule>,
     /// The session.
     pub connection: String,
     /// The workspace root.
     pub root: PathBuf,
+}
+
+impl Ask {
+    /// Returns the rules of a rejection for the session: they deny what the narrowest offered rules would allow.
+    pub fn denied_rules(&self) -> Vec<Rule> {
+        denying(if self.exact_rules.is_empty() { &self.always_rules } else { &self.exact_rules })
+    }
+}
+
+/// Returns the same rules with the action deny.
+fn denying(rules: &[Rule]) -> Vec<Rule> {
+    let deny = |rule: &Rule| Rule::new(&rule.permission, &rule.pattern, RuleAction::Deny);
+    rules.iter().map(deny).collect()
 }
 
 /// The answer of a person.
@@ -47,10 +62,16 @@ pub enum AskAnswer {
     /// Allow the call, and add the offered rules to this project. Without offered rules, this means
     /// [`AskAnswer::AllowOnce`].
     AllowForProject,
+    /// Allow the call, and add the exact rules to this session. Without exact rules, this means
+    /// [`AskAnswer::AllowForSession`].
+    AllowExactForSession,
+    /// Allow the call, and add the exact rules to this project. Without exact rules, this means
+    /// [`AskAnswer::AllowForProject`].
+    AllowExactForProject,
     /// Refuse this call only.
     Reject,
-    /// Refuse the call, and add rules to this session that deny what the offered rules would allow. Without offered
-    /// rules, this means [`AskAnswer::Reject`].
+    /// Refuse the call, and add rules to this session that deny what [`Ask::denied_rules`] says. Without offered rules, this
+    /// means [`AskAnswer::Reject`].
     RejectForSession,
     /// No person can answer here.
     Unanswered,

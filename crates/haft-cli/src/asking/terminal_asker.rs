@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal as _};
 
 use haft::{Ask, AskAnswer, Asker, Elicitation, ElicitationReply};
 use haft_contract::BoxFuture;
-use haft_policy::{Rule, RuleAction};
+use haft_policy::Rule;
 
 use super::question_terminal::{
     ANSWER_TRIES_MAX, QuestionScreen, ask_on_terminal, escape_text, indent_untrusted_within,
@@ -106,31 +106,40 @@ fn ask_for_approval(
             "r" | "reject" | "n" | "no" => return AskAnswer::Reject,
             // The question is about one call, and an answer for the session may cover more.
             "s" | "session" if offers_session => {
-                let rules = listed(&ask.always_rules);
+                let Some(chosen) = chosen_rules(ask, "in this session", columns, screen) else {
+                    continue;
+                };
+                let rules = listed(chosen.rules(ask));
                 screen.show_text(&format!("From now on, in this session:\n{rules}"));
-                return AskAnswer::AllowForSession;
+                return match chosen {
+                    RuleChoice::Exact => AskAnswer::AllowExactForSession,
+                    RuleChoice::Offered => AskAnswer::AllowForSession,
+                };
             }
             "d" | "deny" if offers_session => {
-                let deny =
-                    |rule: &Rule| Rule::new(&rule.permission, &rule.pattern, RuleAction::Deny);
-                let rules: Vec<Rule> = ask.always_rules.iter().map(deny).collect();
-                let rules = listed(&rules);
+                let rules = listed(&ask.denied_rules());
                 screen.show_text(&format!("From now on, in this session:\n{rules}"));
                 return AskAnswer::RejectForSession;
             }
             "p" | "project" if has_rules => {
+                let Some(chosen) = chosen_rules(ask, "for this project", columns, screen) else {
+                    continue;
+                };
                 let confirmation = format!(
                     "\nFor every later call in {}, this is written to\n{}:\n\n{}\nWrite it? [y]es, [n]o: ",
                     escape_text(&ask.root.to_string_lossy()),
                     escape_text(file),
-                    listed(&ask.always_rules)
+                    listed(chosen.rules(ask))
                 );
                 let Some(line) = screen.read_answer(&confirmation) else {
                     screen.show_text("\n");
                     return AskAnswer::Reject;
                 };
                 if matches!(line.trim().to_lowercase().as_str(), "y" | "yes") {
-                    return AskAnswer::AllowForProject;
+                    return match chosen {
+                        RuleChoice::Exact => AskAnswer::AllowExactForProject,
+                        RuleChoice::Offered => AskAnswer::AllowForProject,
+                    };
                 }
             }
             _ => screen.show_text("This is not one of the answers.\n"),
@@ -138,6 +147,49 @@ fn ask_for_approval(
     }
     screen.show_text("No answer, so the call is rejected.\n");
     AskAnswer::Reject
+}
+
+/// Which rules an answer «always» adds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum RuleChoice {
+    Exact,
+    Offered,
+}
+
+impl RuleChoice {
+    /// Returns the rules.
+    fn rules(self, ask: &Ask) -> &[Rule] {
+        match self {
+            Self::Exact => &ask.exact_rules,
+            Self::Offered => &ask.always_rules,
+        }
+    }
+}
+
+/// Asks which rules are meant, if there are narrower and wider ones; `None` if neither is.
+fn chosen_rules(
+    ask: &Ask,
+    span: &str,
+    columns: usize,
+    screen: &mut impl QuestionScreen,
+) -> Option<RuleChoice> {
+    if ask.exact_rules.is_empty() {
+        return Some(RuleChoice::Offered);
+    }
+    let listed = |choice: RuleChoice| {
+        let rules: Vec<String> = choice.rules(ask).iter().map(ToString::to_string).collect();
+        indent_untrusted_within(&rules, columns)
+    };
+    let question = format!(
+        "\nAlways {span}, which rules?\n\n1, exactly this:\n{}\n2, wider:\n{}\n[1], [2], [n]either: ",
+        listed(RuleChoice::Exact),
+        listed(RuleChoice::Offered)
+    );
+    match screen.read_answer(&question)?.trim().to_lowercase().as_str() {
+        "1" => Some(RuleChoice::Exact),
+        "2" => Some(RuleChoice::Offered),
+        _ => None,
+    }
 }
 
 #[cfg(test)]

@@ -69,30 +69,41 @@ fn calls_are_explained_without_being_made() {
     world.check(&args(&["permissions", "explain", "bash", r#"{"cmd":"git push"}"#]), &expect![[r#"
         bash would be refused
 
-        deny  shell.run of "git push"
-              bash is denied shell.run of "git push": the manifest rule `deny bash "git push*"` decides; what the manifest denies only the manifest can allow
-
-        refused with PERMISSION_DENIED
-              bash is denied shell.run of "git push": the manifest rule `deny bash "git push*"` decides; what the manifest denies only the manifest can allow
+        1  input         passed
+              it fits the schema of bash
+        2  capabilities  passed
+              all that it touches is inside what the tool and the agent may reach
+        3  permissions   refused
+              deny  bash is denied shell.run of "git push": the manifest rule `deny bash "git push*"` decides; what the manifest denies only the manifest can allow
+        4  watchdogs     not reached
+        5  person        not reached
+        6  sandbox       not reached
         --- status 0
     "#]]);
     world.check(
         &args(&["permissions", "explain", "bash", r#"{"cmd":"ls"}"#]),
         &expect![[r#"
-        bash would be executed
+            bash would be executed
 
-        allow shell.run of "ls"
-              bash may do shell.run of "ls": the manifest rule `allow bash "ls*"` decides
-
-        allow fs.read of "."
-              bash may do fs.read of ".": the preset rule `allow fs.read "{workspace}/**"` decides
-        --- status 0
-    "#]],
+            1  input         passed
+                  it fits the schema of bash
+            2  capabilities  passed
+                  all that it touches is inside what the tool and the agent may reach
+            3  permissions   passed
+                  allow bash may do shell.run of "ls": the manifest rule `allow bash "ls*"` decides
+                  allow bash may do fs.read of ".": the preset rule `allow fs.read "{workspace}/**"` decides
+            4  watchdogs     passed
+            5  person        passed
+                  no person needs to be asked
+            6  sandbox       passed
+                  the kernel confines every process of the call
+            --- status 0
+        "#]],
     );
     world.check(
         &args(&["permissions", "explain", "bash", r#"{"cmd":"rm a"}"#, "--json"]),
         &expect![[r#"
-            {"tool":"bash","outcome":"ask","accesses":[{"access":"shell.run of \"rm a\"","action":"ask","text":"bash needs approval for shell.run of \"rm a\": no rule matches, and then the answer is ask; the rule `allow bash \"rm a\"` would allow it"},{"access":"fs.write of \"a\"","action":"ask","text":"bash needs approval for fs.write of \"a\": no rule matches, and then the answer is ask; the rule `allow fs.write \"a\"` would allow it"}],"reasons":["bash needs approval for shell.run of \"rm a\": no rule matches, and then the answer is ask; the rule `allow bash \"rm a\"` would allow it","bash needs approval for fs.write of \"a\": no rule matches, and then the answer is ask; the rule `allow fs.write \"a\"` would allow it"]}
+            {"tool":"bash","outcome":"ask","stages":[{"stage":"input","result":"passed","lines":["it fits the schema of bash"]},{"stage":"capabilities","result":"passed","lines":["all that it touches is inside what the tool and the agent may reach"]},{"stage":"permissions","result":"asked","lines":["ask   bash needs approval for shell.run of \"rm a\": no rule matches, and then the answer is ask; the rule `allow bash \"rm a\"` would allow it","ask   bash needs approval for fs.write of \"a\": no rule matches, and then the answer is ask; the rule `allow fs.write \"a\"` would allow it"]},{"stage":"watchdogs","result":"passed"},{"stage":"person","result":"asked","lines":["one question, with all reasons above"]},{"stage":"sandbox","result":"passed","lines":["the kernel confines every process of the call"]}],"accesses":[{"access":"shell.run of \"rm a\"","action":"ask","text":"bash needs approval for shell.run of \"rm a\": no rule matches, and then the answer is ask; the rule `allow bash \"rm a\"` would allow it"},{"access":"fs.write of \"a\"","action":"ask","text":"bash needs approval for fs.write of \"a\": no rule matches, and then the answer is ask; the rule `allow fs.write \"a\"` would allow it"}],"reasons":["bash needs approval for shell.run of \"rm a\": no rule matches, and then the answer is ask; the rule `allow bash \"rm a\"` would allow it","bash needs approval for fs.write of \"a\": no rule matches, and then the answer is ask; the rule `allow fs.write \"a\"` would allow it"]}
             --- status 0
         "#]],
     );
@@ -135,9 +146,14 @@ fn rules_that_never_decide_are_reported() {
     world.check(
         &args(&["permissions", "check"]),
         &expect![[r#"
-        7 rules can be used, nothing to report
-        --- status 0
-    "#]],
+            manifest rule `deny bash "git push*"`: held by words; no credential for git push is in reach
+              haft does not see what a program starts by itself. This would hold:
+                - no host: none is granted, so the kernel keeps commands off the network
+                - no credential: none is in reach; keep it so
+                - no file: deny fs.read or fs.write on the files that it needs
+            7 rules can be used, nothing to report
+            --- status 0
+        "#]],
     );
     let manifest = world.read("work/agent.toml");
     let twin = "[[permissions]]\npermission = \"bash\"\npattern = \"ls*\"\naction = \"allow\"\n";
@@ -145,13 +161,18 @@ fn rules_that_never_decide_are_reported() {
     world.check(
         &args(&["permissions", "check"]),
         &expect![[r#"
-        manifest rule `allow bash "ls*"`: an earlier rule of the same scope says the same
-        8 rules can be used, 1 never decides
-        --- status 1
-    "#]],
+            manifest rule `deny bash "git push*"`: held by words; no credential for git push is in reach
+              haft does not see what a program starts by itself. This would hold:
+                - no host: none is granted, so the kernel keeps commands off the network
+                - no credential: none is in reach; keep it so
+                - no file: deny fs.read or fs.write on the files that it needs
+            manifest rule `allow bash "ls*"`: an earlier rule of the same scope says the same
+            8 rules can be used, 1 never decides
+            --- status 1
+        "#]],
     );
     world.check(&args(&["permissions", "check", "--json"]), &expect![[r#"
-        {"rules":8,"findings":[{"rule":"manifest rule `allow bash \"ls*\"`","why":"an earlier rule of the same scope says the same"}],"path_rules":[]}
+        {"rules":8,"findings":[{"rule":"manifest rule `allow bash \"ls*\"`","why":"an earlier rule of the same scope says the same"}],"held":[{"rule":"manifest rule `deny bash \"git push*\"`","held_by":"words","reach":"no credential for git push is in reach","instead":["no host: none is granted, so the kernel keeps commands off the network","no credential: none is in reach; keep it so","no file: deny fs.read or fs.write on the files that it needs"]}]}
         --- status 1
     "#]]);
 }
@@ -233,12 +254,50 @@ fn what_holds_each_deny_is_said() {
         "[[permissions]]\npermission = \"fs.read\"\npattern = \".env\"\naction = \"deny\"\n\
          [[permissions]]\npermission = \"bash\"\npattern = \"git push\"\naction = \"deny\"\n",
     );
-    world.check(&["permissions", "check"], &expect![[""]]);
-    world.check(&["permissions", "check", "--json"], &expect![[""]]);
+    world.check(
+        &["permissions", "check"],
+        &expect![[r#"
+        manifest rule `deny fs.read ".env"`: held by the kernel
+        manifest rule `deny bash "git push"`: held by words; no credential for git push is in reach
+          haft does not see what a program starts by itself. This would hold:
+            - no host: none is granted, so the kernel keeps commands off the network
+            - no credential: none is in reach; keep it so
+            - no file: deny fs.read or fs.write on the files that it needs
+        10 rules can be used, nothing to report
+        --- status 0
+    "#]],
+    );
+    world.check(&["permissions", "check", "--json"], &expect![[r#"
+        {"rules":10,"findings":[],"held":[{"rule":"manifest rule `deny fs.read \".env\"`","held_by":"kernel"},{"rule":"manifest rule `deny bash \"git push\"`","held_by":"words","reach":"no credential for git push is in reach","instead":["no host: none is granted, so the kernel keeps commands off the network","no credential: none is in reach; keep it so","no file: deny fs.read or fs.write on the files that it needs"]}]}
+        --- status 0
+    "#]]);
     // The configuration of the repository holds a token, and a host is granted.
     world.write("work/.git/config", "[remote \"origin\"]\n\turl = https://ada:token@h.example/r\n");
-    world.check(&["permissions", "check", "--allow-host", "h.example"], &expect![[""]]);
-    world.check(&["permissions", "check", "--unsafe-no-sandbox"], &expect![[""]]);
+    world.check(&["permissions", "check", "--allow-host", "h.example"], &expect![[r#"
+        manifest rule `deny fs.read ".env"`: held by the kernel
+        manifest rule `deny bash "git push"`: held by words; a credential for git push is in reach: .git/config
+          haft does not see what a program starts by itself. This would hold:
+            - no host: h.example is granted; grant none of them
+            - no credential: take it out of .git/config
+            - no file: deny fs.read or fs.write on the files that it needs
+        11 rules can be used, nothing to report
+        --- status 0
+    "#]]);
+    world.check(&["permissions", "check", "--unsafe-no-sandbox"], &expect![[r#"
+        manifest rule `deny fs.read ".env"`: held by words; commands are not confined here
+          haft does not see what a program starts by itself. This would hold:
+            - the sandbox: haft doctor says what is missing
+        manifest rule `deny bash "git push"`: held by words; a credential for git push is in reach: .git/config
+          haft does not see what a program starts by itself. This would hold:
+            - the sandbox: haft doctor says what is missing
+            - no host: allow_network = false, and only the hosts that are needed
+            - no credential: take it out of .git/config
+            - no file: deny fs.read or fs.write on the files that it needs
+        10 rules can be used, nothing to report
+        --- stderr
+        warning: commands run without the sandbox (unsafe_no_sandbox) and can do whatever you can
+        --- status 0
+    "#]]);
     world.write(
         "work/haft.toml",
         "[[permissions]]\npermission = \"read\"\npattern = \".env\"\naction = \"deny\"\n\
@@ -246,7 +305,22 @@ fn what_holds_each_deny_is_said() {
          [[permissions]]\npermission = \"bash\"\naction = \"deny\"\n\
          [[permissions]]\npermission = \"bash\"\npattern = \"frobnicate *\"\naction = \"deny\"\n",
     );
-    world.check(&["permissions", "check", "--allow-network"], &expect![[""]]);
+    world.check(&["permissions", "check", "--allow-network"], &expect![[r#"
+        manifest rule `deny read ".env"`: held by haft, for each call of the tool
+          A wider rule:
+            - deny fs.read ".env" also holds for other tools and commands
+        manifest rule `deny net.fetch "h.example"`: held by words; commands use the network as it is
+          haft does not see what a program starts by itself. This would hold:
+            - no host: allow_network = false, and only the hosts that are needed
+        manifest rule `deny bash "*"`: held by haft, for each call of the tool
+        manifest rule `deny bash "frobnicate *"`: held by words; haft does not know where frobnicate keeps credentials
+          haft does not see what a program starts by itself. This would hold:
+            - no host: allow_network = false, and only the hosts that are needed
+            - no credential: keep those of frobnicate out of the workspace
+            - no file: deny fs.read or fs.write on the files that it needs
+        12 rules can be used, nothing to report
+        --- status 0
+    "#]]);
 }
 
 #[test]
@@ -256,23 +330,160 @@ fn each_stage_is_explained() {
         let words = [&["permissions", "explain", tool, input][..], more].concat();
         world.shown(&world.haft(&args(&words)).output().unwrap())
     };
-    expect![[""]].assert_eq(&explain("bash", r#"{"cmd":"git push"}"#, &[]));
-    expect![[""]].assert_eq(&explain("bash", r#"{"cmd":"rm notes.txt"}"#, &[]));
-    expect![[""]].assert_eq(&explain("write", r#"{"path":".git/config","content":""}"#, &[]));
-    expect![[""]].assert_eq(&explain("todo", r#"{"todos":[]}"#, &["--unsafe-no-sandbox"]));
+    expect![[r#"
+        bash would be refused
+
+        1  input         passed
+              it fits the schema of bash
+        2  capabilities  passed
+              all that it touches is inside what the tool and the agent may reach
+        3  permissions   refused
+              deny  bash is denied shell.run of "git push": the manifest rule `deny bash "git push*"` decides; what the manifest denies only the manifest can allow
+        4  watchdogs     not reached
+        5  person        not reached
+        6  sandbox       not reached
+        --- status 0
+    "#]].assert_eq(&explain("bash", r#"{"cmd":"git push"}"#, &[]));
+    expect![[r#"
+        haft would ask about bash; without a terminal, it would refuse the call
+
+        1  input         passed
+              it fits the schema of bash
+        2  capabilities  passed
+              all that it touches is inside what the tool and the agent may reach
+        3  permissions   asks
+              ask   bash needs approval for shell.run of "rm notes.txt": no rule matches, and then the answer is ask; the rule `allow bash "rm notes.txt"` would allow it
+              ask   bash needs approval for fs.write of "notes.txt": no rule matches, and then the answer is ask; the rule `allow fs.write "notes.txt"` would allow it
+        4  watchdogs     passed
+        5  person        asks
+              one question, with all reasons above
+        6  sandbox       passed
+              the kernel confines every process of the call
+        --- status 0
+    "#]].assert_eq(&explain("bash", r#"{"cmd":"rm notes.txt"}"#, &[]));
+    expect![[r#"
+        write would be refused
+
+        1  input         passed
+              it fits the schema of write
+        2  capabilities  refused
+              CAPABILITY_DENIED: .git/config is protected by ".git/config", because others run or obey what it says: leave it, or ask the user to change it
+        3  permissions   not reached
+        4  watchdogs     not reached
+        5  person        not reached
+        6  sandbox       not reached
+
+        what would change it
+              unprotect = [".git/config"] under [sandbox] in haft.toml, for a person who may change it
+        --- status 0
+    "#]].assert_eq(&explain("write", r#"{"path":".git/config","content":""}"#, &[]));
+    expect![[r#"
+        todo would be executed
+
+        1  input         passed
+              it fits the schema of todo
+        2  capabilities  passed
+              all that it touches is inside what the tool and the agent may reach
+        3  permissions   passed
+              allow todo is allowed: the preset rule `allow todo "*"` decides
+        4  watchdogs     passed
+        5  person        passed
+              no person needs to be asked
+        6  sandbox       passed
+              processes are not confined (unsafe_no_sandbox)
+        --- stderr
+        warning: commands run without the sandbox (unsafe_no_sandbox) and can do whatever you can
+        --- status 0
+    "#]]
+    .assert_eq(&explain("todo", r#"{"todos":[]}"#, &["--unsafe-no-sandbox"]));
 }
 
 #[test]
 fn rules_are_added_exported_and_found_in_their_files() {
     let world = with_rules();
-    world.check(&args(&["permissions", "allow", "bash", "cargo test *"]), &expect![[""]]);
-    world.check(&args(&["permissions", "deny", "fs.write", "dist/**"]), &expect![[""]]);
-    world.check(&args(&["permissions", "ask", "net.fetch"]), &expect![[""]]);
-    world.check(&args(&["permissions", "deny", "fs.wirte", "dist"]), &expect![[""]]);
-    world.check(&args(&["permissions", "allow", "bash", "a  b"]), &expect![[""]]);
-    expect![[""]].assert_eq(&listed(&world, &args(&["permissions", "list", "--source"])));
+    world.check(
+        &args(&["permissions", "allow", "bash", "cargo test *"]),
+        &expect![[r#"
+        added `allow bash "cargo test *"` for this project, in /world/state/projects/HASH.toml
+        --- status 0
+    "#]],
+    );
+    world.check(
+        &args(&["permissions", "deny", "fs.write", "dist/**"]),
+        &expect![[r#"
+        added `deny fs.write "dist/**"` for this project, in /world/state/projects/HASH.toml
+        --- status 0
+    "#]],
+    );
+    world.check(
+        &args(&["permissions", "ask", "net.fetch"]),
+        &expect![[r#"
+        added `ask net.fetch "*"` for this project, in /world/state/projects/HASH.toml
+        --- status 0
+    "#]],
+    );
+    world.check(
+        &args(&["permissions", "deny", "fs.wirte", "dist"]),
+        &expect![[r#"
+        --- stderr
+        error: "fs.wirte" names no tool and no capability: did you mean "fs.write"?
+
+        hint: haft tools list
+        --- status 2
+    "#]],
+    );
+    world.check(
+        &args(&["permissions", "allow", "bash", "a  b"]),
+        &expect![[r#"
+        added `allow bash "a  b"` for this project, in /world/state/projects/HASH.toml
+        --- status 0
+    "#]],
+    );
+    expect![[r#"
+        project (/world/state/projects/HASH.toml)
+          N  ACTION  PERMISSION  PATTERN       SOURCE
+          1  allow   bash        cargo test *  /world/state/projects/HASH.toml:5
+          2  deny    fs.write    dist/**       /world/state/projects/HASH.toml:10
+          3  ask     net.fetch   *             /world/state/projects/HASH.toml:15
+          4  allow   bash        a  b          /world/state/projects/HASH.toml:20
+
+        manifest (/world/work/agent.toml)
+          ACTION  PERMISSION  PATTERN    SOURCE
+          deny    bash        git push*  /world/work/agent.toml:2
+          allow   bash        ls*        /world/work/agent.toml:8
+
+        preset (haft permissions preset ask)
+          ACTION  PERMISSION   PATTERN         SOURCE
+          allow   fs.read      {workspace}/**  haft permissions preset ask
+          allow   todo         *               haft permissions preset ask
+          allow   skill        *               haft permissions preset ask
+          allow   tool_search  *               haft permissions preset ask
+          allow   question     *               haft permissions preset ask
+    "#]]
+    .assert_eq(&listed(&world, &args(&["permissions", "list", "--source"])));
     let exported = world.run(&args(&["permissions", "export"]));
-    expect![[""]].assert_eq(&exported);
+    expect![[r#"
+        [[permissions]]
+        permission = "bash"
+        pattern = "cargo test *"
+        action = "allow"
+
+        [[permissions]]
+        permission = "fs.write"
+        pattern = "dist/**"
+        action = "deny"
+
+        [[permissions]]
+        permission = "net.fetch"
+        pattern = "*"
+        action = "ask"
+
+        [[permissions]]
+        permission = "bash"
+        pattern = "a  b"
+        action = "allow"
+    "#]]
+    .assert_eq(&exported);
     // What is exported can stand in a manifest.
     world.write("other/haft.toml", &exported);
     let file = world.path("other/haft.toml");
@@ -341,14 +552,20 @@ fn what_no_rule_decided_says_what_would_change_it() {
     world.check(
         &["permissions", "explain", "read", r#"{"path":"/etc/passwd"}"#],
         &expect![[r#"
-        read would be refused
+            read would be refused
 
-        refused with TOOL_PATH_ESCAPE
-              path "/etc/passwd" is outside the workspace: use a path within /world/work
+            1  input         passed
+                  it fits the schema of read
+            2  capabilities  refused
+                  TOOL_PATH_ESCAPE: path "/etc/passwd" is outside the workspace: use a path within /world/work
+            3  permissions   not reached
+            4  watchdogs     not reached
+            5  person        not reached
+            6  sandbox       not reached
 
-        what would change it
-              a directory under roots in haft.toml, or another --root
-        --- status 0
-    "#]],
+            what would change it
+                  nothing: /etc is no place to work in; have the user copy what is needed into /world/work
+            --- status 0
+        "#]],
     );
 }

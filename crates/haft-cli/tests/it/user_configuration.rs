@@ -71,9 +71,10 @@ fn its_rules_hold_in_every_project_without_trust() {
     world.check(
         &["permissions", "check"],
         &expect![[r#"
-        7 rules can be used, nothing to report
-        --- status 0
-    "#]],
+            user rule `deny fs.read "secret.txt"`: held by the kernel
+            7 rules can be used, nothing to report
+            --- status 0
+        "#]],
     );
     let doctor = world.run(&["doctor"]);
     assert!(doctor.contains("your configuration"), "{doctor}");

@@ -17,6 +17,7 @@ fn ask() -> Ask {
         accesses: vec![r#"shell.run of "git push origin""#.to_owned()],
         reasons: vec!["no rule matches".to_owned(), "the watchdog asks: it leaves".to_owned()],
         always_rules: vec![Rule::new("bash", "git push *", RuleAction::Allow)],
+        exact_rules: Vec::new(),
         connection: "session".to_owned(),
         root: PathBuf::from("/project"),
     }
@@ -175,4 +176,29 @@ proptest! {
         let other = Ask { input: text.clone(), reasons: vec![text], ..ask() };
         prop_assert_eq!(lines(&other), lines(&plain));
     }
+}
+
+#[test]
+fn narrower_and_wider_rules_are_offered_and_shown() {
+    let exact = vec![Rule::new("bash", "git push origin $", RuleAction::Allow)];
+    let ask = Ask { exact_rules: exact, ..ask() };
+    let values: Vec<&str> = offered_decisions(&ask).iter().map(|it| it.value).collect();
+    let expect =
+        ["once", "exact_session", "always_session", "exact_project", "always_project", "reject"];
+    assert_eq!(values, expect);
+    let text = message(&ask);
+    assert!(
+        text.contains(
+            "\"Exactly this\" adds the permission rules:\n- allow bash \"git push origin $\""
+        ),
+        "{text}"
+    );
+    assert!(text.contains("\"The wider rules\" are:\n- allow bash \"git push *\""), "{text}");
+    let chosen =
+        result(serde_json::json!({"action": "accept", "content": {DECISION: "exact_project"}}));
+    assert_eq!(parse_answer(&chosen, &ask).answer, AskAnswer::AllowExactForProject);
+    // A rule that is not shown whole is not offered.
+    let long =
+        Ask { exact_rules: vec![Rule::new("bash", "x".repeat(9_999), RuleAction::Allow)], ..ask };
+    assert_eq!(offered_decisions(&long), THIS_CALL_ONLY);
 }

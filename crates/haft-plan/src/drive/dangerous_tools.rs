@@ -80,6 +80,7 @@ impl DangerousToolDecisions {
                 "the plan calls {tool}, which is dangerous; the answer holds for all its calls in this run"
             )],
             always_rules: Vec::new(),
+            exact_rules: Vec::new(),
             connection: asking.session.clone(),
             root: asking.root.clone(),
         };

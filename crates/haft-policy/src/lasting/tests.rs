@@ -3,7 +3,7 @@
 use expect_test::{Expect, expect};
 use haft_contract::{CommandLine, PatternVariables, ToolId};
 
-use super::{FAMILIES, LASTING_RULES_MAX, is_plain, lasting_rules};
+use super::{AlwaysWidth, FAMILIES, LASTING_RULES_MAX, is_plain, lasting_rules};
 use crate::access::{PathSubject, ResolvedAccess};
 use crate::decide::{PolicyRequest, decide};
 use crate::rule::{Conditions, Rule, RuleAction, RuleScope};
@@ -23,15 +23,19 @@ fn rules(rules: &[(RuleScope, &str, &str, RuleAction)]) -> RuleSet {
 
 fn lasting(tool: &str, accesses: &[ResolvedAccess], rules: &RuleSet) -> Vec<Rule> {
     let tool = ToolId::parse(tool).unwrap();
-    lasting_rules(&PolicyRequest { tool: &tool, accesses }, rules, &PatternVariables::default())
+    let request = PolicyRequest { tool: &tool, accesses };
+    lasting_rules(&request, rules, &PatternVariables::default(), AlwaysWidth::Wide)
+}
+
+fn shown(rules: &[Rule]) -> String {
+    rules.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
 }
 
 /// Shows what would be added, after checking that it helps.
 #[track_caller]
 fn check(tool: &str, accesses: &[ResolvedAccess], rules: &RuleSet, expected: Expect) {
     let added = lasting(tool, accesses, rules);
-    let shown: Vec<String> = added.iter().map(ToString::to_string).collect();
-    expected.assert_eq(&shown.join("\n"));
+    expected.assert_eq(&shown(&added));
     if !added.is_empty() {
         let added = added.into_iter().map(|rule| (RuleScope::Session, rule));
         let rules =
@@ -71,6 +75,49 @@ fn everything_else_is_allowed_as_it_was_shown() {
     check("make SHELL=/bin/x", expect![[r#"allow bash "make SHELL=/bin/x $""#]]);
     check("echo $ a*", expect![[r#"allow bash "echo [$] a[*] $""#]]);
     check("echo a $", expect![[r#"allow bash "echo a [$] $""#]]);
+}
+
+#[test]
+fn narrow_rules_are_about_this_call_and_wide_ones_about_its_kind() {
+    let none = RuleSet::default();
+    let workspace = std::path::PathBuf::from("/work");
+    let variables = PatternVariables { workspace: vec![workspace], ..PatternVariables::default() };
+    let check = |tool: &str, accesses: &[ResolvedAccess], narrow: Expect, wide: Expect| {
+        let tool = ToolId::parse(tool).unwrap();
+        let request = PolicyRequest { tool: &tool, accesses };
+        let rules = |width| shown(&lasting_rules(&request, &none, &variables, width));
+        narrow.assert_eq(&rules(AlwaysWidth::Narrow));
+        wide.assert_eq(&rules(AlwaysWidth::Wide));
+    };
+    let write = |path: &str| ResolvedAccess::Write {
+        path: PathSubject::in_root("/work".as_ref(), path.as_ref()),
+    };
+    check(
+        "bash",
+        &[run("cargo test -p haft")],
+        expect![[r#"allow bash "cargo test -p haft $""#]],
+        expect![[r#"allow bash "cargo test *""#]],
+    );
+    check(
+        "write",
+        &[write("src/a b/c.rs")],
+        expect![[r#"allow write "src/a b/c.rs""#]],
+        expect![[r#"allow write "src/a b/**""#]],
+    );
+    // Not everything in the root.
+    check(
+        "write",
+        &[write("a.rs")],
+        expect![[r#"allow write "a.rs""#]],
+        expect![[r#"allow write "a.rs""#]],
+    );
+    let net = ResolvedAccess::Net { host: "docs.rs".to_owned() };
+    check(
+        "web_fetch",
+        &[net],
+        expect![[r#"allow web_fetch "docs.rs""#]],
+        expect![[r#"allow web_fetch "docs.rs""#]],
+    );
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use haft_contract::{FsRequirement, NetRequirement, RequirementSet};
 use haft_policy::{
-    Capabilities, Conditions, DecisionBasis, Grant, HostScope, PathReach, PathSubject,
+    AlwaysWidth, Capabilities, Conditions, DecisionBasis, Grant, HostScope, PathReach, PathSubject,
     PolicyDecision, PolicyRequest, ResolvedAccess, Rule, RuleAction, RuleCondition, RuleRemedy,
     RuleScope, RuleSet, decide, decide_access, lasting_rules,
 };
@@ -145,10 +145,11 @@ proptest! {
     #[test]
     fn what_always_adds_allows_the_call_and_nothing_that_was_denied(
         rules in rules(), tool in tool(), accesses in accesses(), other in access(),
+        width in select(vec![AlwaysWidth::Narrow, AlwaysWidth::Wide]),
     ) {
         let rules = rule_set(&rules);
         let question = PolicyRequest { tool: &tool, accesses: &accesses };
-        let added = lasting_rules(&question, &rules, &variables());
+        let added = lasting_rules(&question, &rules, &variables(), width);
         if added.is_empty() {
             return Ok(());
         }

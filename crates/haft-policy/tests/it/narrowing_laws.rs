@@ -2,7 +2,7 @@
 
 use haft_contract::{FsRequirement, NetRequirement, RequirementSet, ShellRequirement};
 use haft_policy::{
-    Capabilities, Conditions, Grant, HostScope, PathReach, PathSubject, PolicyRequest,
+    AlwaysWidth, Capabilities, Conditions, Grant, HostScope, PathReach, PathSubject, PolicyRequest,
     ResolvedAccess, RuleAction, RuleRemedy, RuleScope, RuleSet, ToolScope, decide, decide_access,
     decide_restrictions, lasting_rules,
 };
@@ -215,7 +215,7 @@ proptest! {
     ) {
         let held = chain(&rules, &RequirementSet::default(), &levels).pop().unwrap();
         let question = PolicyRequest { tool: &tool, accesses: &accesses };
-        let added = lasting_rules(&question, &held.rules, &variables());
+        let added = lasting_rules(&question, &held.rules, &variables(), AlwaysWidth::Wide);
         let before = decide_restrictions(&tool, Some(&other), &held.rules);
         if added.is_empty() {
             return Ok(());

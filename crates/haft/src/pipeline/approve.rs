@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use haft_contract::{AllowingRule, ErrorCode, RefusalGrounds, RefusalSource, Remedy};
-use haft_policy::{PolicyRequest, Rule, RuleAction, exception_rules, lasting_rules};
+use haft_policy::{AlwaysWidth, PolicyRequest, Rule, exception_rules, lasting_rules};
 
 use super::call_state::CallState;
 use super::capable::Judged;
@@ -23,6 +23,8 @@ struct ApprovalQuestion {
     /// The rules that «always» would add. If a watchdog asks, they are its exceptions: they spell the accesses of this call,
     /// and no others.
     always_rules: Vec<Rule>,
+    /// The narrower rules that «always, exactly this» would add; none if they are the same.
+    exact_rules: Vec<Rule>,
     /// The changes that would let the caller or the user make this call.
     allowing: Vec<Remedy>,
 }
@@ -61,14 +63,17 @@ pub(super) async fn approve(
     let parts = &connection.shared.parts;
     let tool = &judged.contract().id;
     let request = PolicyRequest { tool, accesses: judged.accesses() };
+    let lasting = |width| lasting_rules(&request, &rules, &parts.variables, width);
+    let (always_rules, exact_rules) = if of_watchdogs.is_empty() {
+        (lasting(AlwaysWidth::Wide), lasting(AlwaysWidth::Narrow))
+    } else {
+        (exception_rules(&request, &rules, &parts.variables), Vec::new())
+    };
     let asked = ApprovalQuestion {
-        always_rules: if of_watchdogs.is_empty() {
-            lasting_rules(&request, &rules, &parts.variables)
-        } else {
-            exception_rules(&request, &rules, &parts.variables)
-        },
         rule_reasons: of_rules,
         watchdog_reasons: of_watchdogs,
+        exact_rules: if exact_rules == always_rules { Vec::new() } else { exact_rules },
+        always_rules,
         allowing: naming_remedies(&judged, &rules)
             .chain(allowing_remedies(&judged, &rules, connection))
             .collect(),
@@ -90,9 +95,11 @@ pub(super) async fn approve(
         accesses: distinct_lines(ASK_LINES_MAX, judged.accesses().iter().map(ToString::to_string)),
         reasons: asked.reasons().map(str::to_owned).collect(),
         always_rules: asked.always_rules.clone(),
+        exact_rules: asked.exact_rules.clone(),
         connection: connection.id.clone(),
         root: parts.roots.workspace().to_path_buf(),
     };
+    let denied_rules = ask.denied_rules();
     let answer = PanicCatchingFuture(Box::pin(async move { asker.ask(ask).await }));
     let Some(answer) = state.unless_cancelled(answer).await else {
         return Err(judged.refuse_cancelled(state));
@@ -114,12 +121,17 @@ pub(super) async fn approve(
             add_for_project(&asked.always_rules, connection).await;
             Ok((state, judged))
         }
+        AskAnswer::AllowExactForSession => {
+            add_for_session(asked.narrowest_rules(), connection);
+            Ok((state, judged))
+        }
+        AskAnswer::AllowExactForProject => {
+            add_for_project(asked.narrowest_rules(), connection).await;
+            Ok((state, judged))
+        }
         AskAnswer::Reject => Err(rejected_refusal(state, judged, &asked)),
         AskAnswer::RejectForSession => {
-            let offered = asked.always_rules.iter();
-            let denying =
-                offered.map(|rule| Rule::new(&rule.permission, &rule.pattern, RuleAction::Deny));
-            add_for_session(&denying.collect::<Vec<_>>(), connection);
+            add_for_session(&denied_rules, connection);
             Err(rejected_refusal(state, judged, &asked))
         }
         AskAnswer::Unanswered => Err(unanswered_refusal(state, judged, asked)),
@@ -194,5 +206,10 @@ impl ApprovalQuestion {
     /// Returns the remedies that make the next question unnecessary.
     fn remedies(self) -> Vec<Remedy> {
         self.allowing.into_iter().chain(self.always_rules.into_iter().map(rule_remedy)).collect()
+    }
+
+    /// Returns the exact rules, or else the offered ones.
+    fn narrowest_rules(&self) -> &[Rule] {
+        if self.exact_rules.is_empty() { &self.always_rules } else { &self.exact_rules }
     }
 }

@@ -127,6 +127,32 @@ async fn a_question_says_what_is_asked_why_and_what_always_would_add() {
                     not_match_examples: [],
                 },
             ],
+            exact_rules: [
+                Rule {
+                    permission: "run",
+                    pattern: "git commit -m x $",
+                    action: Allow,
+                    when: None,
+                    match_examples: [],
+                    not_match_examples: [],
+                },
+                Rule {
+                    permission: "run",
+                    pattern: "rm a $",
+                    action: Allow,
+                    when: None,
+                    match_examples: [],
+                    not_match_examples: [],
+                },
+                Rule {
+                    permission: "run",
+                    pattern: "git add b $",
+                    action: Allow,
+                    when: None,
+                    match_examples: [],
+                    not_match_examples: [],
+                },
+            ],
             connection: "s1",
             root: "root",
         }
@@ -173,17 +199,30 @@ async fn always_for_the_session_spares_the_next_question_of_that_kind() {
 }
 
 #[tokio::test]
+async fn exactly_this_for_the_session_spares_the_same_call_only() {
+    let (counter, asker) = (Counter::default(), Scripted::new(AskAnswer::AllowExactForSession));
+    let stage = Stage::new(asking(&counter, asker.clone())).await;
+    for (text, asked) in
+        [("git commit -m x", 1), ("git commit -m x", 1), ("git commit -m y", 2), ("rm a", 3)]
+    {
+        stage.run.call(run(text)).await.unwrap();
+        assert_eq!(asker.count(), asked, "after {text:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_rejection_for_the_session_spares_the_next_question_of_that_kind() {
     let (counter, asker) = (Counter::default(), Scripted::new(AskAnswer::RejectForSession));
     let stage = Stage::new(asking(&counter, asker.clone())).await;
     for (text, asked) in [
         ("git commit -m x", 1),
-        ("git commit -m y", 1),
-        ("git log", 2),
-        ("git commit; ls", 2),
+        ("git commit -m x", 1),
+        ("git commit -m y", 2),
+        ("git log", 3),
+        ("git commit -m x; ls", 3),
         // No rule could be offered, so the next one is asked about again.
-        ("? date", 3),
         ("? date", 4),
+        ("? date", 5),
     ] {
         let envelope = stage.run.call(run(text)).await.unwrap();
         assert_eq!(envelope.code(), Some(ErrorCode::PermissionDenied), "{text:?}");
@@ -192,8 +231,8 @@ async fn a_rejection_for_the_session_spares_the_next_question_of_that_kind() {
     assert_eq!(counter.count(), 0);
     let other = stage.other_connection("s2", Scripted::new(AskAnswer::AllowOnce));
     assert_eq!(other.call(run("git commit -m z")).await.unwrap().code(), None);
-    let said = stage.run.call(run("git commit")).await.unwrap();
-    expect![[r#"PERMISSION_DENIED: run is denied shell.run of "git commit": the session rule `deny run "git commit *"` decides; that rule would have to change"#]].assert_eq(&summary(&said));
+    let said = stage.run.call(run("git commit -m y")).await.unwrap();
+    expect![[r#"PERMISSION_DENIED: run is denied shell.run of "git commit -m y": the session rule `deny run "git commit -m y $"` decides; that rule would have to change"#]].assert_eq(&summary(&said));
 }
 
 /// Keeps rules in memory, or fails. The mutex is written by the pipeline and read by the test.
@@ -229,6 +268,20 @@ async fn always_for_the_project_is_kept_and_holds_in_every_session_at_once() {
     let shown: Vec<String> = kept.rules.lock().unwrap().iter().map(Rule::to_string).collect();
     expect![[r#"
         allow run "git commit *"
+        allow run "rm a $""#]]
+    .assert_eq(&shown.join("\n"));
+}
+
+#[tokio::test]
+async fn exactly_this_for_the_project_keeps_the_narrow_rules() {
+    let (counter, asker) = (Counter::default(), Scripted::new(AskAnswer::AllowExactForProject));
+    let kept = Arc::new(Kept::default());
+    let setting = Setting { project_rules: Some(kept.clone()), ..asking(&counter, asker.clone()) };
+    let stage = Stage::new(setting).await;
+    stage.run.call(run("git commit -m x; rm a")).await.unwrap();
+    let shown: Vec<String> = kept.rules.lock().unwrap().iter().map(Rule::to_string).collect();
+    expect![[r#"
+        allow run "git commit -m x $"
         allow run "rm a $""#]]
     .assert_eq(&shown.join("\n"));
 }

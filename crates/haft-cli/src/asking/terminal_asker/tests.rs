@@ -2,6 +2,7 @@ use std::path::PathBuf;
 
 use expect_test::{Expect, expect};
 use haft_contract::ToolId;
+use haft_policy::RuleAction;
 
 use super::super::question_terminal::{ASKED_TEXT_CHARS_MAX, INDENT, WIDTH, WIDTH_MIN, width};
 use super::*;
@@ -39,6 +40,7 @@ fn ask() -> Ask {
         accesses: vec![r#"shell.run of "git commit -m x""#.to_owned()],
         reasons: vec!["no rule matches, and then the answer is ask".to_owned()],
         always_rules: vec![Rule::new("bash", "git commit *", RuleAction::Allow)],
+        exact_rules: Vec::new(),
         connection: "session_1".to_owned(),
         root: PathBuf::from("/work"),
     }
@@ -198,4 +200,60 @@ fn long_texts_are_cut_at_the_bound() {
     assert_eq!(escape_text(&whole), whole);
     let cut = escape_text(&format!("{whole}bc"));
     assert_eq!(cut, format!("{whole}… (2 more characters are not shown)"));
+}
+
+#[test]
+fn narrower_and_wider_rules_are_told_apart() {
+    let exact_rules = vec![Rule::new("bash", "git commit -m x $", RuleAction::Allow)];
+    let ask = Ask { exact_rules, ..ask() };
+    let check = |span: AskSpan, answers: &[&'static str], expect: AskAnswer, rule: &str| {
+        let mut script = script(answers);
+        assert_eq!(ask_for_approval(&ask, FILE, span, &mut script), expect, "{answers:?}");
+        // The rule that is added is what was shown last.
+        let shown = script.shown.rsplit("From now on").next().unwrap();
+        let shown = shown.rsplit("this is written to").next().unwrap();
+        assert!(rule.is_empty() || shown.contains(rule), "{answers:?}: {}", script.shown);
+    };
+    let (exact, wide) = (r#"allow bash "git commit -m x $""#, r#"allow bash "git commit *""#);
+    check(AskSpan::OneCall, &["p", "1", "y"], AskAnswer::AllowExactForProject, exact);
+    check(AskSpan::OneCall, &["p", "2", "y"], AskAnswer::AllowForProject, wide);
+    check(AskSpan::OneCall, &["p", "n", "o"], AskAnswer::AllowOnce, "");
+    check(AskSpan::OneCall, &["p", "1", "n", "r"], AskAnswer::Reject, "");
+    check(AskSpan::ManyCalls, &["s", "1"], AskAnswer::AllowExactForSession, exact);
+    check(AskSpan::ManyCalls, &["s", "2"], AskAnswer::AllowForSession, wide);
+    let denied = r#"deny bash "git commit -m x $""#;
+    check(AskSpan::ManyCalls, &["d"], AskAnswer::RejectForSession, denied);
+    expect![[r#"
+
+        The tool bash needs approval.
+
+        It wants:
+          shell.run of "git commit -m x"
+
+        Input:
+          {"cmd":"git commit -m x"}
+
+        Why you are asked:
+          no rule matches, and then the answer is ask
+
+        Allow it? [o]nce, always for this [p]roject, [r]eject: <p>
+
+        Always for this project, which rules?
+
+        1, exactly this:
+          allow bash "git commit -m x $"
+
+        2, wider:
+          allow bash "git commit *"
+
+        [1], [2], [n]either: <1>
+
+        For every later call in /work, this is written to
+        /state/projects/ab.toml:
+
+          allow bash "git commit -m x $"
+
+        Write it? [y]es, [n]o: <y>
+    "#]]
+    .assert_eq(&answered(&ask, &["p", "1", "y"]).1);
 }

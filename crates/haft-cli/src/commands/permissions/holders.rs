@@ -120,7 +120,7 @@ impl HeldRuleReport {
                 RuleHolder::Words => {
                     "haft does not see what a program starts by itself. This would hold:"
                 }
-                RuleHolder::Kernel | RuleHolder::Haft => "wider:",
+                RuleHolder::Kernel | RuleHolder::Haft => "A wider rule:",
             };
             text.push_str(&format!("  {heading}\n"));
             text.extend(self.instead.iter().map(|line| format!("    - {line}\n")));

@@ -143,7 +143,7 @@ fn passed(
         JudgingStage::Watchdogs if of_watchdogs.is_empty() => (StageResult::Passed, Vec::new()),
         JudgingStage::Watchdogs => (StageResult::Asked, of_watchdogs),
         JudgingStage::Person => match explanation.reasons.as_slice() {
-            [] => (StageResult::Passed, vec!["nobody needs to be asked".to_owned()]),
+            [] => (StageResult::Passed, vec!["no person needs to be asked".to_owned()]),
             _ => (StageResult::Asked, vec!["one question, with all reasons above".to_owned()]),
         },
         JudgingStage::Sandbox => {
