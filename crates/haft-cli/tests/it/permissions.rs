@@ -172,7 +172,7 @@ fn rules_that_never_decide_are_reported() {
         "#]],
     );
     world.check(&args(&["permissions", "check", "--json"]), &expect![[r#"
-        {"rules":8,"findings":[{"rule":"manifest rule `allow bash \"ls*\"`","why":"an earlier rule of the same scope says the same"}],"held":[{"rule":"manifest rule `deny bash \"git push*\"`","held_by":"words","reach":"no credential for git push is in reach","instead":["no host: none is granted, so the kernel keeps commands off the network","no credential: none is in reach; keep it so","no file: deny fs.read or fs.write on the files that it needs"]}]}
+        {"rules":8,"findings":[{"rule":"manifest rule `allow bash \"ls*\"`","why":"an earlier rule of the same scope says the same"}],"held":[{"rule":"manifest rule `deny bash \"git push*\"`","held_by":"words","reach":"no credential for git push is in reach","instead":["no host: none is granted, so the kernel keeps commands off the network","no credential: none is in reach; keep it so","no file: deny fs.read or fs.write on the files that it needs"]}],"path_rules":[]}
         --- status 1
     "#]]);
 }
@@ -268,7 +268,7 @@ fn what_holds_each_deny_is_said() {
     "#]],
     );
     world.check(&["permissions", "check", "--json"], &expect![[r#"
-        {"rules":10,"findings":[],"held":[{"rule":"manifest rule `deny fs.read \".env\"`","held_by":"kernel"},{"rule":"manifest rule `deny bash \"git push\"`","held_by":"words","reach":"no credential for git push is in reach","instead":["no host: none is granted, so the kernel keeps commands off the network","no credential: none is in reach; keep it so","no file: deny fs.read or fs.write on the files that it needs"]}]}
+        {"rules":10,"findings":[],"held":[{"rule":"manifest rule `deny fs.read \".env\"`","held_by":"kernel"},{"rule":"manifest rule `deny bash \"git push\"`","held_by":"words","reach":"no credential for git push is in reach","instead":["no host: none is granted, so the kernel keeps commands off the network","no credential: none is in reach; keep it so","no file: deny fs.read or fs.write on the files that it needs"]}],"path_rules":[{"rule":"manifest rule `deny fs.read \".env\"`","held_by_kernel":true}]}
         --- status 0
     "#]]);
     // The configuration of the repository holds a token, and a host is granted.

@@ -20,12 +20,8 @@ pub(super) async fn run(cx: &CliContext) -> CommandResult {
     let findings = unused_rules(&rules, &variables);
     let enforcement = compose::enforcement(&settings, &cx.host).await?;
     let path_rules = path_rules(&rules, &variables).map_err(CommandError::usage)?;
-    let facts = HoldingFacts {
-        settings: &settings,
-        host: &cx.host,
-        enforcement,
-        path_rules: &path_rules,
-    };
+    let facts =
+        HoldingFacts { settings: &settings, host: &cx.host, enforcement, path_rules: &path_rules };
     let held = rules.iter().filter_map(|(scope, rule)| HeldRuleReport::of(*scope, rule, &facts));
     let held: Vec<HeldRuleReport> = held.collect();
     let answer = json!({

@@ -66,7 +66,8 @@ impl HeldRuleReport {
         };
         let pattern = rule.pattern.as_str();
         Some(match rule.permission.as_str() {
-            "fs.read" | "fs.write" | "fs.*" => match (facts.holds_files(), facts.problem_of(&name)) {
+            "fs.read" | "fs.write" | "fs.*" => match (facts.holds_files(), facts.problem_of(&name))
+            {
                 (true, None) => held(RuleHolder::Kernel, None, Vec::new()),
                 (true, Some(why)) => held(RuleHolder::Words, Some(why.to_owned()), Vec::new()),
                 (false, _) => held(
