@@ -53,7 +53,7 @@ impl RuleLines {
     /// than are in force.
     fn take(&mut self, rule: &Rule) -> Option<usize> {
         let place = self.0.iter().position(|(known, _)| known == rule)?;
-        self.0.drain(..=place).last().map(|(_, line)| line)
+        self.0.drain(..=place).next_back().map(|(_, line)| line)
     }
 }
 

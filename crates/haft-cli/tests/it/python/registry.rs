@@ -6,8 +6,7 @@ use expect_test::expect;
 use serde_json::Value;
 
 use super::{ENTRY, PRICE, configured, tool, with_tools};
-use crate::terminal::Terminal;
-use crate::world::{World, names};
+use crate::world::names;
 
 const BROKEN: &str = "METADATA = {\n";
 
