@@ -1,4 +1,4 @@
-//! What a program file of Linux says about itself. Only as much of the format is read as a check needs: ELF, 64 bits, least
+//! The head of a program file of Linux. Only as much of the format is read as a check needs: ELF, 64 bits, least
 //! significant byte first.
 
 use anyhow::{Context as _, ensure};

@@ -131,7 +131,7 @@ fn loaded_files(
     let is_root = |path: &PathBuf| path.canonicalize().is_ok_and(|path| roots.contains(&path));
     let own = server_paths(entry).into_iter().filter(|path| !is_root(path));
     let own: Vec<PathBuf> = own.chain(server_paths::deciding_paths(entry)).collect();
-    // What a package that is installed in place loads from a root, the server can load only if it reads the root.
+    // The server can load the files of a package that is installed in place only if it reads the root.
     let reads_roots = !entry.requires.fs.read.is_empty() || !entry.requires.fs.write.is_empty();
     let in_place = own.iter().filter(|_| reads_roots).flat_map(|it| packages_in_place(it));
     let mut paths: Vec<LoadedPath> = own

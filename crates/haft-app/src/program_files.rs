@@ -160,11 +160,11 @@ const CODE_VARIABLES: &[&str] = &[
 ];
 /// The step for a script that lies in a root itself.
 pub(crate) const MOVE_SCRIPT: &str =
-    "move it into a directory of its own beneath the root, such as tools/, or outside of the roots";
+    "move it into a separate directory beneath the root, such as tools/, or outside of the roots";
 
 /// A command line of the configuration.
 pub(crate) struct ProgramLine<'a> {
-    /// What it is, as messages name it: `the MCP server files`.
+    /// Its name in messages: `the MCP server files`.
     pub(crate) what: String,
     /// The program and its arguments. A word that depends on the input of a call is empty.
     pub(crate) words: Vec<&'a str>,

@@ -45,7 +45,7 @@ impl TrustStore {
         self.record(manifest).is_file()
     }
 
-    /// Returns the content at this path that the user trusted last, or `None` if none is known. The content is empty if the
+    /// Returns the content at this path that the user trusted last, or `None` if haft knows no such content. The content is empty if the
     /// user revoked the trust.
     pub fn last_trusted(&self, manifest: &Path) -> Option<String> {
         state_file::read(&self.last_content(manifest), MANIFEST_BYTES_MAX)

@@ -219,7 +219,7 @@ pub enum UnknownReason {
 impl UnknownReason {
     /// Returns whether the part may run commands that are not in the analysis.
     ///
-    /// A program may always start others by itself, as a build or a script does. That is no reason: it is not in the line.
+    /// A program may always start others by itself, as a build or a script does. The line does not show it, so it is no reason.
     pub fn hides_commands(self) -> bool {
         match self {
             Self::TooLarge

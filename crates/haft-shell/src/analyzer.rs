@@ -83,7 +83,7 @@ fn analyze_in_thread(
     judged.unwrap_or_else(|| unknown_line(line, UnknownReason::Syntax))
 }
 
-/// Returns whether the word is an array without code of its own, as an argument of a built-in that sets variables.
+/// Returns whether the word is an array that holds no code, as an argument of a built-in that sets variables.
 fn is_array_declaration(words: &[CommandWord], word: &ShellWord) -> bool {
     let declares =
         words.first().and_then(CommandWord::literal).is_some_and(builtin::is_declaration);

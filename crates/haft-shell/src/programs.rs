@@ -116,7 +116,7 @@ const EDITOR_INPUT: (&[&str], &[&str]) =
 /// Arguments of a launcher that may begin a command.
 const STARTS_MAX: usize = 16;
 
-/// What a program starts because of its words.
+/// The command that a program starts because of its words.
 pub(crate) struct StartedPrograms {
     /// Whether it may start others, too.
     pub(crate) reason: UnknownReason,
@@ -142,7 +142,7 @@ struct LauncherOptions {
     value: LauncherValue,
 }
 
-/// What follows an option that makes a program run another.
+/// The word after an option that makes a program run another.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum LauncherValue {
     /// A command line, in the same word or the next.
@@ -345,7 +345,7 @@ impl LauncherOptions {
     fn joined_value<'a>(&self, text: &'a str, index: usize) -> Option<Option<&'a str>> {
         if text.starts_with("--") {
             let (name, value) = match text.split_once('=') {
-                // The action of a checkpoint has a kind of its own in front.
+                // The action of a checkpoint has its kind in front.
                 Some((name, value)) => (name, Some(value.strip_prefix("exec=").unwrap_or(value))),
                 None => (text, None),
             };

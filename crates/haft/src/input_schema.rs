@@ -36,8 +36,8 @@ impl InputSchema {
     }
 
     /// Compiles a schema that was generated from a Rust type, which then parses the input as well. Such schemas mean the same in
-    /// draft 7, except for tuples. The compiler first checks a schema by the schema of its draft. That of draft 7 is small; to
-    /// prepare that of 2020-12 takes longer than all else in a first call.
+    /// draft 7, except for tuples. The compiler first checks a schema by the schema of its draft. Draft 7 has a small one; to
+    /// prepare the one of 2020-12 takes longer than all else in a first call.
     pub(crate) fn compile_generated(schema: &Value) -> Result<Self, String> {
         Self::build(&jsonschema::options().with_draft(Draft::Draft7), schema)
     }

@@ -20,7 +20,7 @@ use crate::files;
 const ROUNDS: usize = 20;
 const FILE_BYTES: usize = 4_096;
 const IN_FLIGHT: usize = 16;
-/// What a row adds to a log at least: a page and its header.
+/// The bytes that a row adds to a log at least: a page and its header.
 const LOG_PAGE_BYTES: usize = 4_096 + 24;
 /// How much longer than on a bare server on the SDK's own transport a call may take, alone and with others in flight.
 const READ_RATIO_MAX: f64 = 1.6;

@@ -95,13 +95,13 @@ pub(super) fn measure(bench: &Bench) -> anyhow::Result<ReportSection> {
     })
 }
 
-/// What an entrant does at its turn.
+/// The work of an entrant at its turn.
 struct Entrants {
     repeats: usize,
     sample: Box<dyn FnMut() -> anyhow::Result<std::time::Duration>>,
 }
 
-/// Starts a server with a journal of its own.
+/// Starts a server with a separate journal.
 fn server(bench: &Bench, root: &Path, state: &str, flags: &[&str]) -> anyhow::Result<BenchServer> {
     let state = bench.make_dir(&format!("growth/state-{state}"))?;
     let mut command = bench.peers.haft(root);

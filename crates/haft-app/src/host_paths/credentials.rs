@@ -19,7 +19,7 @@ pub struct CredentialOwner {
     pub places: &'static [&'static str],
 }
 
-/// What is hidden from every command and every tool, in the order of the owners.
+/// The places that are hidden from every command and every tool, in the order of the owners.
 pub const CREDENTIALS: &[CredentialOwner] = &[
     owner(
         "1Password CLI",

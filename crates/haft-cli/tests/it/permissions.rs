@@ -148,8 +148,8 @@ fn rules_that_never_decide_are_reported() {
         &expect![[r#"
             manifest rule `deny bash "git push*"`: held by words; no credential for git push is in reach
               haft does not see what a program starts by itself. This would hold:
-                - no host: none is granted, so the kernel keeps commands off the network
-                - no credential: none is in reach; keep it so
+                - no host: no rule grants one, so the kernel keeps commands off the network
+                - no credential: commands reach no such file or variable; keep it so
                 - no file: deny fs.read or fs.write on the files that it needs
             7 rules can be used, nothing to report
             --- status 0
@@ -163,8 +163,8 @@ fn rules_that_never_decide_are_reported() {
         &expect![[r#"
             manifest rule `deny bash "git push*"`: held by words; no credential for git push is in reach
               haft does not see what a program starts by itself. This would hold:
-                - no host: none is granted, so the kernel keeps commands off the network
-                - no credential: none is in reach; keep it so
+                - no host: no rule grants one, so the kernel keeps commands off the network
+                - no credential: commands reach no such file or variable; keep it so
                 - no file: deny fs.read or fs.write on the files that it needs
             manifest rule `allow bash "ls*"`: an earlier rule of the same scope says the same
             8 rules can be used, 1 never decides
@@ -172,7 +172,7 @@ fn rules_that_never_decide_are_reported() {
         "#]],
     );
     world.check(&args(&["permissions", "check", "--json"]), &expect![[r#"
-        {"rules":8,"findings":[{"rule":"manifest rule `allow bash \"ls*\"`","why":"an earlier rule of the same scope says the same"}],"held":[{"rule":"manifest rule `deny bash \"git push*\"`","held_by":"words","reach":"no credential for git push is in reach","instead":["no host: none is granted, so the kernel keeps commands off the network","no credential: none is in reach; keep it so","no file: deny fs.read or fs.write on the files that it needs"]}],"path_rules":[]}
+        {"rules":8,"findings":[{"rule":"manifest rule `allow bash \"ls*\"`","why":"an earlier rule of the same scope says the same"}],"held":[{"rule":"manifest rule `deny bash \"git push*\"`","held_by":"words","reach":"no credential for git push is in reach","instead":["no host: no rule grants one, so the kernel keeps commands off the network","no credential: commands reach no such file or variable; keep it so","no file: deny fs.read or fs.write on the files that it needs"]}],"path_rules":[]}
         --- status 1
     "#]]);
 }
@@ -260,15 +260,15 @@ fn what_holds_each_deny_is_said() {
         manifest rule `deny fs.read ".env"`: held by the kernel
         manifest rule `deny bash "git push"`: held by words; no credential for git push is in reach
           haft does not see what a program starts by itself. This would hold:
-            - no host: none is granted, so the kernel keeps commands off the network
-            - no credential: none is in reach; keep it so
+            - no host: no rule grants one, so the kernel keeps commands off the network
+            - no credential: commands reach no such file or variable; keep it so
             - no file: deny fs.read or fs.write on the files that it needs
         10 rules can be used, nothing to report
         --- status 0
     "#]],
     );
     world.check(&["permissions", "check", "--json"], &expect![[r#"
-        {"rules":10,"findings":[],"held":[{"rule":"manifest rule `deny fs.read \".env\"`","held_by":"kernel"},{"rule":"manifest rule `deny bash \"git push\"`","held_by":"words","reach":"no credential for git push is in reach","instead":["no host: none is granted, so the kernel keeps commands off the network","no credential: none is in reach; keep it so","no file: deny fs.read or fs.write on the files that it needs"]}],"path_rules":[{"rule":"manifest rule `deny fs.read \".env\"`","held_by_kernel":true}]}
+        {"rules":10,"findings":[],"held":[{"rule":"manifest rule `deny fs.read \".env\"`","held_by":"kernel"},{"rule":"manifest rule `deny bash \"git push\"`","held_by":"words","reach":"no credential for git push is in reach","instead":["no host: no rule grants one, so the kernel keeps commands off the network","no credential: commands reach no such file or variable; keep it so","no file: deny fs.read or fs.write on the files that it needs"]}],"path_rules":[{"rule":"manifest rule `deny fs.read \".env\"`","held_by_kernel":true}]}
         --- status 0
     "#]]);
     // The configuration of the repository holds a token, and a host is granted.
@@ -484,7 +484,7 @@ fn rules_are_added_exported_and_found_in_their_files() {
         action = "allow"
     "#]]
     .assert_eq(&exported);
-    // What is exported can stand in a manifest.
+    // A manifest takes the exported rules.
     world.write("other/haft.toml", &exported);
     let file = world.path("other/haft.toml");
     world.run(&["permissions", "check", "--config", file.to_str().unwrap()]);

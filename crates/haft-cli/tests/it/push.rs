@@ -232,7 +232,7 @@ fn no_way_reaches_a_remote() {
     let canary = Canary::start();
     let git_port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let _daemon = GitDaemon::start(&base, git_port);
-    // What the lines do without haft.
+    // The effect of the lines without haft.
     let untouched = plain.remote_files();
     let mut is_way = Vec::new();
     for (number, (way, _)) in ways().into_iter().enumerate() {
@@ -249,7 +249,7 @@ fn no_way_reaches_a_remote() {
     let others: Vec<_> = others.map(|((way, _), _)| way).collect();
     println!("{count} of {} lines are ways here; not: {others:#?}", is_way.len());
     assert!(count >= WAYS_MIN, "only {count} lines are ways here");
-    // What they do with haft.
+    // Their effect with haft.
     let untouched = confined.remote_files();
     let mut command = Command::new(haft());
     command.arg("mcp").current_dir(confined.work()).env_clear().envs(confined.variables());

@@ -160,7 +160,7 @@ fn what_changed_is_shown_and_confirmed_once() {
     "#]]
     .assert_eq(&answered(&world, &["trust"], &["y\n"]));
     assert!(!world.shown(&world.haft(&LS).output().unwrap()).contains("haft ignores"));
-    // Nobody is asked about what is trusted, or without a terminal.
+    // haft asks no person about trusted content, or without a terminal.
     expect![[r#"
         --- stdout
         /world/work/haft.toml is trusted; it grants:

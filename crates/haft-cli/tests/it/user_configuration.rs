@@ -190,7 +190,7 @@ fn a_change_of_what_haft_wrote_is_confirmed_once() {
     "#]]);
     let text = world.read(FILE);
     world.write(FILE, &format!("preset = \"full\"\n{text}"));
-    // What narrows holds at once, and the rest once the user confirms it.
+    // Settings that narrow hold at once, and the rest once the user confirms it.
     world.check(&["call", "--headless", "read", r#"{"path":"notes.txt"}"#], &expect![[r#"
         one
         two

@@ -70,7 +70,7 @@ impl SqliteWriter {
                 return;
             }
         }
-        // SQLite would move a short log into the database now, with two syncs, and remove it. That takes longer than all else
+        // SQLite would move a short log into the database now, with two syncs, and remove it. Both take longer than all else
         // that a command does with the journal. The next process finds the log and goes on with it.
         if self.disk.log().bytes().is_some_and(|bytes| bytes <= LOG_KEPT_BYTES_MAX) {
             // If the setting fails, SQLite does as it always does.

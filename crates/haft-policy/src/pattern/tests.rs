@@ -483,7 +483,7 @@ fn a_word_that_is_not_known_matters_where_the_pattern_names_one() {
     for line in ["git $x", "git $x origin", "git -p $x", "git -C $d $x", "/usr/bin/git $x"] {
         check("git push", line, possible);
     }
-    // What the pattern names is known.
+    // The words that the pattern names are known.
     for line in [
         "git push $remote",
         "git -C $d push",

@@ -27,7 +27,7 @@ pub(crate) const INOTIFY_INSTANCES_MAX: u32 = 16;
 /// Limit (commands): the command cannot watch another one.
 pub(crate) const INOTIFY_WATCHES_MAX: u32 = 16_384;
 
-/// What a user has of the kernel's objects, and how many of them a command may have. The kernel counts them for the user
+/// The kernel's objects that are counted for a user, and how many of them a command may have. The kernel counts them for the user
 /// outside as well, so a command could use up those of the user's own programs. A command makes no namespaces. Those of mounts
 /// are left out: newer kernels count the mounts that the view is built of among them.
 const USER_COUNTS: &[(&str, u32)] = &[

@@ -133,7 +133,7 @@ impl UpstreamProxy {
         }
         request.push_str("\r\n");
         stream.write_all(request.as_bytes()).await.map_err(unreachable)?;
-        // What follows the answer belongs to the tunnel, so nothing beyond it may be read.
+        // The bytes after the answer belong to the tunnel, so nothing beyond it may be read.
         let mut answer = Vec::new();
         while !answer.ends_with(b"\r\n\r\n") {
             if answer.len() >= ANSWER_BYTES_MAX {

@@ -83,8 +83,8 @@ fn verdict(call: &WatchedCall<'_>) -> WatchdogVerdict {
             shorten_line(line)
         ));
     }
-    // A grant of hosts includes downloads from them, and downloads from other hosts cannot happen. What the user allowed
-    // by a rule needs no second answer, unless it destroys the machine.
+    // A grant of hosts includes downloads from them, and downloads from other hosts cannot happen. A command that the user
+    // allowed by a rule needs no second answer, unless it destroys the machine.
     let is_foreseen = |at: usize, finding: &CommandFinding| {
         (finding.is_download && call.is_network_decided)
             || (finding.severity == RuleSeverity::Ask

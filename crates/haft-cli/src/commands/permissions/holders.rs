@@ -1,4 +1,4 @@
-//! What holds a deny rule: the kernel, haft, or only the words of command lines. For a rule that only words hold, this says
+//! The holder of a deny rule: the kernel, haft, or only the words of command lines. For a rule that only words hold, this says
 //! which hosts and credentials are in reach, and what would hold instead.
 
 use haft_policy::{Rule, RuleAction, RuleScope, ScopedRule};
@@ -11,7 +11,7 @@ use haft_app::host::AppHost;
 use haft_app::permission_names::is_tool;
 use haft_app::settings::EffectiveSettings;
 
-/// What keeps calls and processes from the things that a rule denies.
+/// The layer that keeps calls and processes from the things that a rule denies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum RuleHolder {
@@ -29,10 +29,10 @@ pub(super) struct HeldRuleReport {
     /// The rule.
     rule: String,
     held_by: RuleHolder,
-    /// What is in reach although the rule denies it.
+    /// The things that are in reach although the rule denies them.
     #[serde(skip_serializing_if = "Option::is_none")]
     reach: Option<String>,
-    /// What would hold instead, or as well.
+    /// The measures that would hold instead, or as well.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     instead: Vec<String>,
 }
@@ -41,7 +41,7 @@ pub(super) struct HeldRuleReport {
 pub(super) struct HoldingFacts<'a> {
     pub(super) settings: &'a EffectiveSettings,
     pub(super) host: &'a AppHost,
-    /// What holds around commands; `None` if they are not confined.
+    /// The layers around commands; `None` if they are not confined.
     pub(super) enforcement: Option<Enforcement>,
     /// The rules about paths, with whether the kernel can hold them.
     pub(super) path_rules: &'a [PathRuleReport],
@@ -160,7 +160,8 @@ impl HoldingFacts<'_> {
         let hosts = &self.settings.requires.net.hosts;
         instead.push(match (self.holds_network(), hosts.as_slice()) {
             (true, []) => {
-                "no host: none is granted, so the kernel keeps commands off the network".to_owned()
+                "no host: no rule grants one, so the kernel keeps commands off the network"
+                    .to_owned()
             }
             (true, hosts) => {
                 format!("no host: {} granted; grant none of them", list_with_verb(hosts))
@@ -177,7 +178,7 @@ impl HoldingFacts<'_> {
             ),
             Some([]) => (
                 format!("no credential for {words} is in reach"),
-                "no credential: none is in reach; keep it so".to_owned(),
+                "no credential: commands reach no such file or variable; keep it so".to_owned(),
             ),
             Some(places) => {
                 let places: Vec<String> =

@@ -249,7 +249,7 @@ fn a_server_is_added_without_a_change_of_trust() {
     assert!(add("one").contains("wrote /world/work/haft.toml"));
     assert!(add("two").contains("added to /world/work/haft.toml"));
     assert_eq!(listed()["servers"].as_array().unwrap().len(), 2);
-    // A file that somebody else changed stays untrusted.
+    // A file that another program changed stays untrusted.
     let text = world.read("work/haft.toml");
     world.write("work/haft.toml", &format!("preset = \"full\"\n{text}"));
     expect![[r#"

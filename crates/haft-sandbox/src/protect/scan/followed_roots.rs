@@ -34,11 +34,11 @@ type RootKey = (PathBuf, FileIdentity);
 pub(super) struct FollowedRoot {
     key: RootKey,
     watch: DirectoryWatch,
-    /// What is known of the directories, for each set of names.
+    /// The known directories, for each set of names.
     known: HashMap<ListedNames, KnownDirectories>,
 }
 
-/// What is known of directories, by path below the root.
+/// The facts about directories, by path below the root.
 #[derive(Debug, Default)]
 struct KnownDirectories {
     /// Current listings.

@@ -174,7 +174,7 @@ struct ScanWalk<'a> {
     /// directories cannot hide the nearest entries.
     near: Vec<PendingDirectory>,
     far: Vec<PendingDirectory>,
-    /// What this scan finds out about quiet directories, by root.
+    /// The directories that this scan finds quiet or passes over, by root.
     quiet: Vec<QuietWalk>,
     directories: usize,
     folded: Vec<u8>,
