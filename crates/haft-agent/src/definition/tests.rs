@@ -185,7 +185,7 @@ max_steps: 0
             mine.md:6: error: tools: expected a list, found a text: write tools: [Read, Grep]
             mine.md:9: error: requires.fs.read: expected a list, found a text: write read: [src]
             mine.md:10: error: unknown key "requires.fs.wirte": did you mean write?
-            mine.md:12: error: requires.net.hosts: pattern "http://x" cannot be used: expected a host such as example.com, *.example.com for all below it, or *
+            mine.md:12: error: requires.net.hosts: pattern "http://x" cannot be used: expected a host such as example.com, *.example.com for all below it, a range such as 10.0.0.0/8, or *
             mine.md:13: error: requires.shell: expected a table of cmd and args, as in {cmd: git}, found a text
             mine.md:13: error: requires.shell.args: expected a text, {wildcard: true} or {prefix: text}; put numbers into quotes
             mine.md:13: error: requires.shell: expected cmd, the name of a program or «*» for any, found none

@@ -87,7 +87,7 @@ fn what_was_killed_is_in_doubt_and_says_what_to_type() {
 
             1 call is in doubt: it was begun, and it may or may not have happened:
               r1/main/0/1/2  bash  echo ordered >> orders; echo $$ > begun; sleep 1000
-                idempotency key haft_2b1023da71605dab2a8594b57c4d60c968c414b908b0a323bdc2b94a11176251
+                idempotency key haft_KEY
             Find out, then say so:
               haft runs settle r1/main/0/1/2 happened  # it is not executed again
               haft runs settle r1/main/0/1/2 not-happened  # a resume executes it

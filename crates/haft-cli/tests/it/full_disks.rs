@@ -11,7 +11,7 @@ use crate::world::World;
 /// Words of the scripts: `fill` takes what is left of a disk until `free` gives it back.
 const WORDS: &str = r#"
 exec 2>&1
-disk() { mkdir -p "$1"; mount -t tmpfs -o "size=$2" haft-test "$1"; }
+disk() { mkdir -p "$1"; mount -t tmpfs -o "size=$2,mode=700" haft-test "$1"; }
 fill() { dd if=/dev/zero of="$1/ballast" bs=4096 2>/dev/null; dd if=/dev/zero of="$1/ballast" bs=1 count=8192 oflag=append conv=notrunc 2>/dev/null; }
 free() { rm "$1/ballast"; }
 haft() { "$HAFT" "$@"; echo "--- status $?"; }

@@ -193,7 +193,7 @@ fn the_list_of_tools_is_small_and_always_the_same() {
         }
     }
     let bytes = answer.to_string().len();
-    assert!(bytes <= 12_800, "the list of tools has {bytes} bytes");
+    assert!(bytes <= 14_500, "the list of tools has {bytes} bytes");
     let printed = place.haft_json(&["tools", "list", "--format", "mcp"]);
     assert_eq!(printed, json!({"tools": tools}), "haft tools list --format mcp prints the same");
 }
@@ -387,7 +387,7 @@ fn a_call_lands_where_its_driver_says() {
         &place,
         "build-7",
         &expect![[
-            r#"{"call":"build-7/test/2/3/1","change":1,"run":"build-7","node":"test","iteration":2,"attempt":3,"seq":1,"tool":"read","effect":"read","status":"succeeded","started_at_ms":"[ms]","finished_at_ms":"[ms]","first_key":"[key]","call_key":"[key]","driver_call_id":"toolu_01","input":{"path":"a.txt"},"accesses":[{"capability":"fs.read","path":"a.txt"}],"epoch":1,"details":null,"envelope":{"type":"output","data":"one\n","metadata":{"duration_ms":"[ms]","call_id":"build-7/test/2/3/1"}},"verdict":null,"settled_by":null}"#
+            r#"{"call":"build-7/test/2/3/1","idempotency_key":"[key]","change":1,"run":"build-7","node":"test","iteration":2,"attempt":3,"seq":1,"tool":"read","effect":"read","status":"succeeded","started_at_ms":"[ms]","finished_at_ms":"[ms]","first_key":"[key]","call_key":"[key]","driver_call_id":"toolu_01","input":{"path":"a.txt"},"accesses":[{"capability":"fs.read","path":"a.txt"}],"epoch":1,"details":null,"envelope":{"type":"output","data":"one\n","metadata":{"duration_ms":"[ms]","call_id":"build-7/test/2/3/1"}},"verdict":null,"settled_by":null}"#
         ]],
     );
 }
@@ -401,7 +401,7 @@ fn an_unknown_tool_is_in_the_journal_too() {
     check_journal(
         &place,
         &expect![[
-            r#"{"call":"[run]/main/0/1/1","change":1,"run":"[run]","node":"main","iteration":0,"attempt":1,"seq":1,"tool":"delete_everything","effect":"read","status":"refused","started_at_ms":"[ms]","finished_at_ms":"[ms]","first_key":"[key]","call_key":"[key]","driver_call_id":null,"input":{"bytes":21,"sha256":"5352e1bf1efcfec1d5e653cd0cc5b3c7f66e7cea52269ff31877ffb0e77310e7"},"accesses":[],"epoch":1,"details":null,"envelope":{"type":"error","error_text":"no tool is called \"delete_everything\": list the tools to see what there is","metadata":{"duration_ms":"[ms]","call_id":"[run]/main/0/1/1","code":"TOOL_NOT_FOUND","refusal":{"code":"TOOL_NOT_FOUND","decided_by":"contract","because":"no tool is called \"delete_everything\": list the tools to see what there is"}}},"verdict":null,"settled_by":null}"#
+            r#"{"call":"[run]/main/0/1/1","idempotency_key":"[key]","change":1,"run":"[run]","node":"main","iteration":0,"attempt":1,"seq":1,"tool":"delete_everything","effect":"read","status":"refused","started_at_ms":"[ms]","finished_at_ms":"[ms]","first_key":"[key]","call_key":"[key]","driver_call_id":null,"input":{"bytes":21,"sha256":"5352e1bf1efcfec1d5e653cd0cc5b3c7f66e7cea52269ff31877ffb0e77310e7"},"accesses":[],"epoch":1,"details":null,"envelope":{"type":"error","error_text":"no tool is called \"delete_everything\": list the tools to see what there is","metadata":{"duration_ms":"[ms]","call_id":"[run]/main/0/1/1","code":"TOOL_NOT_FOUND","refusal":{"code":"TOOL_NOT_FOUND","decided_by":"contract","because":"no tool is called \"delete_everything\": list the tools to see what there is"}}},"verdict":null,"settled_by":null}"#
         ]],
     );
 }

@@ -7,21 +7,24 @@ use std::path::Path;
 pub(crate) fn redact(text: &str, world: &Path) -> String {
     let text = text.replace(&*world.to_string_lossy(), "/world");
     let text = text.replace(env!("CARGO_PKG_VERSION"), "VERSION");
-    let text = replace_owners(&replace_names(&replace_projects(&text)));
+    let text = replace_hashes(&text, "/projects/", "HASH");
+    let text = replace_hashes(&text, "idempotency key haft_", "KEY");
+    let text = replace_owners(&replace_names(&text));
     let text = replace_passed(&replace_moments(&text));
     ["duration_ms", "started_at_ms", "finished_at_ms", "last_call_at_ms", "first_key", "call_key"]
         .iter()
         .fold(text, |text, field| replace_field(&text, field))
 }
 
-/// The file of a project, whose name is made of the root's.
-fn replace_projects(text: &str) -> String {
-    let mut parts = text.split("/projects/");
+/// The hash behind some words: of the root in the name of a project's file, of the run in a key.
+fn replace_hashes(text: &str, before: &str, name: &str) -> String {
+    let mut parts = text.split(before);
     let first = parts.next().unwrap_or_default().to_owned();
     parts.fold(first, |text, part| {
         let digits = part.bytes().take_while(u8::is_ascii_hexdigit).count();
-        let rest = if digits == 64 { format!("HASH{}", &part[digits..]) } else { part.to_owned() };
-        format!("{text}/projects/{rest}")
+        let rest =
+            if digits == 64 { format!("{name}{}", &part[digits..]) } else { part.to_owned() };
+        format!("{text}{before}{rest}")
     })
 }
 

@@ -9,7 +9,7 @@ use expect_test::expect;
 use crate::world::World;
 
 const SCRIPT: &str = r#"
-mount -t tmpfs -o size=1m haft-test "$HAFT_STATE_DIR"
+mount -t tmpfs -o size=1m,mode=700 haft-test "$HAFT_STATE_DIR"
 haft() { "$HAFT" "$@"; echo "--- status $?"; }
 write() { haft call --run "$1" write "{\"path\":\"$1\",\"content\":\"x\"}"; }
 write before

@@ -124,7 +124,7 @@ fn a_call_in_doubt_of_a_subagent_is_settled_and_its_session_gone_on_with() {
 
         1 call is in doubt: it was begun, and it may or may not have happened:
         ses_1/main/0/1/1 bash exec > fifo; echo begun; sleep 1000
-        idempotency key haft_b56b559fb8b3f0718aecc1a680535746243ca0d9b1a16cfdcbb7ec5f08370d45
+        idempotency key haft_KEY
         Find out, then say so:
         haft runs settle ses_1/main/0/1/1 happened # it is not executed again
         haft runs settle ses_1/main/0/1/1 not-happened # a resume executes it

@@ -123,7 +123,7 @@ fn what_nobody_trusted_is_told_with_what_comes_of_it() {
     let mut editor = Wire::start(command);
     let answer = editor.open("session/new", None, &work(&stage));
     expect![[r#"
-        -32603: no model is named: choose one, or put `name` into the table [model] of haft.toml
+        -32603: the model "openai/other" of /world/work/haft.toml is not trusted yet
 
         /world/work/haft.toml is not trusted yet. haft ignores these settings of it:
           model.name = "openai/other"

@@ -93,7 +93,7 @@ impl Place {
                             *field = json!("[enforced]");
                         }
                         // Made of the run's name among others.
-                        "first_key" | "call_key" => *field = json!("[key]"),
+                        "first_key" | "call_key" | "idempotency_key" => *field = json!("[key]"),
                         _ => self.redact(field),
                     }
                 }

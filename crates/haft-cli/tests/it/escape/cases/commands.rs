@@ -9,7 +9,8 @@ pub(super) const CASES: &[Case] = &[
     bash("find -exec", "find {outside} -name secret -exec cat {} +"),
     bash("find -delete", "find {outside} -name victim -delete"),
     bash("find -fprintf", "find . -maxdepth 0 -fprintf {outside}/new x"),
-    bash("xargs", "echo {outside}/secret | xargs cat"),
+    bash("xargs", "echo {outside}/secret | xargs cat")
+        .open(&[NoKernel]),
     bash("xargs with a shell", "echo {outside}/secret | xargs -I% sh -c 'cat %'"),
     bash("env", "env X=1 cat {outside}/secret"),
     bash("env -S", "env -S'cat {outside}/secret'"),
@@ -17,8 +18,10 @@ pub(super) const CASES: &[Case] = &[
     bash("sed w", "echo x | sed 'w {outside}/new'"),
     bash("sed r", "echo x | sed 'r {outside}/secret'"),
     bash("awk system", "awk 'BEGIN { system(\"cat {outside}/secret\") }'"),
-    bash("awk getline", "awk 'BEGIN { while ((getline line < \"{outside}/secret\") > 0) print line }'"),
-    bash("awk redirect", "awk 'BEGIN { print \"x\" > \"{outside}/new\" }'"),
+    bash("awk getline", "awk 'BEGIN { while ((getline line < \"{outside}/secret\") > 0) print line }'")
+        .open(&[NoKernel]),
+    bash("awk redirect", "awk 'BEGIN { print \"x\" > \"{outside}/new\" }'")
+        .open(&[NoKernel]),
     bash("git -c core.pager", "git init -q .; git -c core.pager='cat {outside}/secret; cat' -p config -l"),
     bash("git -c alias", "git -c alias.x='!cat {outside}/secret' x"),
     bash("git -c core.fsmonitor", "git init -q .; git -c core.fsmonitor='cat {outside}/secret >&2; true' status"),
@@ -36,8 +39,7 @@ pub(super) const CASES: &[Case] = &[
         .open(&[NoKernel]),
     bash("node -e", "node -e 'console.log(require(\"fs\").readFileSync(\"{outside}/secret\", \"utf8\"))'")
         .open(&[NoKernel]),
-    bash("make -f -", "printf 'x:\\n\\t@cat {outside}/secret\\n' | make -f -")
-        .open(&[NoKernel]),
+    bash("make -f -", "printf 'x:\\n\\t@cat {outside}/secret\\n' | make -f -"),
     bash("gcc -include", "echo '#include \"{outside}/secret\"' | gcc -E -")
         .open(&[NoKernel]),
     bash("curl file://", "curl -s file://{outside}/secret"),
@@ -66,9 +68,11 @@ pub(super) const CASES: &[Case] = &[
     bash("a coprocess", "coproc cat {outside}/secret; cat <&\"${COPROC[0]}\""),
     bash("nohup and friends", "nohup timeout 5 nice setsid -w stdbuf -o0 cat {outside}/secret"),
     bash("the dynamic loader", "/lib64/ld-linux-x86-64.so.2 /bin/cat {outside}/secret").control(SameIfOffered),
-    bash("LD_PRELOAD", "printf '#include <stdio.h>\\n__attribute__((constructor)) static void x(void){char b[99];FILE*f=fopen(\"{outside}/secret\",\"r\");if(f&&fgets(b,99,f))puts(b);}' > x.c; gcc -shared -fPIC -o x.so x.c; LD_PRELOAD=./x.so /bin/true"),
+    bash("LD_PRELOAD", "printf '#include <stdio.h>\\n__attribute__((constructor)) static void x(void){char b[99];FILE*f=fopen(\"{outside}/secret\",\"r\");if(f&&fgets(b,99,f))puts(b);}' > x.c; gcc -shared -fPIC -o x.so x.c; LD_PRELOAD=./x.so /bin/true")
+        .open(&[NoKernel]),
     bash("BASH_ENV", "echo 'cat {outside}/secret' > env; BASH_ENV=env bash -c true"),
-    bash("PATH", "mkdir p; printf '#!/bin/sh\\ncat {outside}/secret\\n' > p/ls; chmod +x p/ls; PATH=$PWD/p:$PATH ls"),
+    bash("PATH", "mkdir p; printf '#!/bin/sh\\ncat {outside}/secret\\n' > p/ls; chmod +x p/ls; PATH=$PWD/p:$PATH ls")
+        .open(&[NoKernel]),
     bash("a program with a harmless name", "cp /bin/cat ls; ./ls {outside}/secret"),
     bash("sudo", "sudo -n cat {outside}/secret").control(SameIfOffered),
     bash("su", "su -c 'cat {outside}/secret'").control(SameAsRoot),
@@ -78,7 +82,8 @@ pub(super) const CASES: &[Case] = &[
     bash("truncate", "truncate -s 0 {outside}/victim"),
     bash("a redirect", "echo x > {outside}/victim"),
     bash("a redirect of a group", "{ echo x; } >> {outside}/victim"),
-    bash("a redirect to a computed place", "x={outside}; echo x > \"$x/victim\""),
+    bash("a redirect to a computed place", "x={outside}; echo x > \"$x/victim\"")
+        .open(&[NoKernel]),
     bash("a read and write redirect", "exec 3<> {outside}/victim; echo x >&3"),
     bash("very many commands", "true; true; true; true; true; true; true; true; true; true; true; true; true; true; true; true; true; true; true; true; true; true; true; true; true; true; true; true; true; true; true; true; true; true; true; true; true; true; true; true; true; true; true; true; true; true; true; true; true; true; true; true; true; true; true; true; true; true; true; true; true; true; true; true; true; true; cat {outside}/secret"),
     bash("a debugger", "strace -o /dev/null cat {outside}/secret").control(SameIfOffered),

@@ -60,7 +60,8 @@ pub(super) const CASES: &[Case] = &[
     bash("a hook in a directory not created by git", "mkdir -p .git/hooks; echo x > .git/hooks/pre-commit")
         .guarding(HOOK),
     bash("a hook by a template", "mkdir -p t/hooks; echo x > t/hooks/pre-commit; git init -q --template=t n")
-        .guarding(&["n/.git/hooks/pre-commit"]),
+        .guarding(&["n/.git/hooks/pre-commit"])
+        .open(&[NoKernel]),
     bash("a hook in capitals", "mkdir -p .GIT/HOOKS; echo x > .GIT/HOOKS/pre-commit").guarding(&[".GIT/HOOKS/pre-commit"]),
     bash("a hook of a submodule", "mkdir -p .git/modules/m/hooks; echo x > .git/modules/m/hooks/pre-commit")
         .prepared(REPOSITORY)
@@ -72,30 +73,39 @@ pub(super) const CASES: &[Case] = &[
         .prepared("git init -q .; rm -r .git/hooks; mkdir shared; ln -s ../shared .git/hooks")
         .guarding(&["shared"])
         .open(&[NoKernel]),
-    bash("git config core.hooksPath", "git config core.hooksPath evil").prepared(REPOSITORY).guarding(&[".git/config"]),
-    bash("git config alias", "git config alias.st '!x'").prepared(REPOSITORY).guarding(&[".git/config"]),
-    bash("git config of a filter", "git config filter.x.smudge x").prepared(REPOSITORY).guarding(&[".git/config"]),
+    bash("git config core.hooksPath", "git config core.hooksPath evil").prepared(REPOSITORY).guarding(&[".git/config"])
+        .open(&[NoKernel]),
+    bash("git config alias", "git config alias.st '!x'").prepared(REPOSITORY).guarding(&[".git/config"])
+        .open(&[NoKernel]),
+    bash("git config of a filter", "git config filter.x.smudge x").prepared(REPOSITORY).guarding(&[".git/config"])
+        .open(&[NoKernel]),
     bash("git config of a worktree", "git config extensions.worktreeConfig true; git config --worktree core.fsmonitor x")
         .prepared(REPOSITORY)
-        .guarding(&[".git/config", ".git/config.worktree"]),
+        .guarding(&[".git/config", ".git/config.worktree"])
+        .open(&[NoKernel]),
     bash("a config replaced", "cp .git/config c; echo '[core] fsmonitor = x' >> c; mv c .git/config")
         .prepared(REPOSITORY)
         .guarding(&[".git/config"]),
     bash("a config by another name", "ln .git/config twin && echo '[core] fsmonitor = x' >> twin")
         .prepared(REPOSITORY)
-        .guarding(&[".git/config"]),
+        .guarding(&[".git/config"])
+        .open(&[NoKernel]),
     bash("a config by its other name", "echo '[core] fsmonitor = x' >> twin")
         .prepared("git init -q .; ln .git/config twin")
         .guarding(&[".git/config"])
         .open(&[NoKernel]),
-    bash("a config of a repository that is made", "git init -q n; git -C n config core.fsmonitor x").guarding(&["n/.git/config"]),
-    bash("a config that is included", "git init -q n; git -C n config include.path ../../evil").guarding(&["n/.git/config"]),
+    bash("a config of a repository that is made", "git init -q n; git -C n config core.fsmonitor x").guarding(&["n/.git/config"])
+        .open(&[NoKernel]),
+    bash("a config that is included", "git init -q n; git -C n config include.path ../../evil").guarding(&["n/.git/config"])
+        .open(&[NoKernel]),
     bash("a common directory elsewhere", "mkdir evil; echo ../evil > .git/commondir").prepared(REPOSITORY).guarding(&[".git/commondir"]),
     bash("a repository kept elsewhere", "git init -q --separate-git-dir=kept n; git -C n config core.fsmonitor x")
-        .guarding(&["kept/config"]),
+        .guarding(&["kept/config"])
+        .open(&[NoKernel]),
     bash("a linked worktree with a config", "git -c user.name=a -c user.email=a@b commit -q --allow-empty -m x; git worktree add -q w; git config extensions.worktreeConfig true; git -C w config --worktree core.fsmonitor x")
         .prepared(REPOSITORY)
-        .guarding(&[".git/config", ".git/worktrees/w/config.worktree"]),
+        .guarding(&[".git/config", ".git/worktrees/w/config.worktree"])
+        .open(&[NoKernel]),
     bash(".envrc", "echo x > .envrc").guarding(&[".envrc"]),
     bash(".envrc that is there", "echo x > .envrc").prepared("echo '# mine' > .envrc").guarding(&[".envrc"]),
     bash(".envrc by a link", "echo x > real; ln -s real .envrc").guarding(&[".envrc"]),

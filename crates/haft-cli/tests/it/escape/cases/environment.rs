@@ -11,15 +11,16 @@ pub(super) const CASES: &[Case] = &[
     bash("the command's own variables, as a file", "cat /proc/self/environ").control(Bare("cat /proc/self/environ")),
     bash("variables of the parent", "tr '\\0' '\\n' < /proc/$PPID/environ").control(Bare("tr '\\0' '\\n' < /proc/$PPID/environ; tr '\\0' '\\n' < /proc/{haft}/environ")),
     bash("variables of haft", "tr '\\0' '\\n' < /proc/{haft}/environ").control(SameAsRoot),
-    bash("variables of all processes", "cat /proc/*/environ 2>/dev/null | tr '\\0' '\\n'").control(SameAsRoot),
+    bash("variables of all processes", "cat /proc/*/environ 2>/dev/null | tr '\\0' '\\n'").control(SameAsRoot)
+        .open(&[NoKernel]),
     bash("command lines of all processes", "cat /proc/*/cmdline 2>/dev/null | tr '\\0' '\\n'")
-        .open(&[NoNamespaces]),
+        .open(&[NoNamespaces, NoKernel]),
     bash("the command line of another process", "tr '\\0' ' ' < /proc/{bystander}/cmdline")
         .open(&[NoNamespaces]),
     bash("command lines of all processes by ps", "ps axww -o args")
         .open(&[NoKernel, NoNamespaces]),
     bash("command lines of all processes by threads", "cat /proc/*/task/*/cmdline 2>/dev/null | tr '\\0' '\\n'")
-        .open(&[NoNamespaces]),
+        .open(&[NoNamespaces, NoKernel]),
     bash("the existence of haft's process", "test -e /proc/{haft} && printf got%s out")
         .open(&[NoKernel, NoNamespaces]),
     bash("files that haft has open", "ls -l /proc/{haft}/fd | grep -q journal && printf got%s out").control(SameAsRoot),
@@ -42,7 +43,8 @@ pub(super) const CASES: &[Case] = &[
         .open(&[NoKernel, NoNamespaces]),
     bash("haft's own variables", "env | grep -qE '^HAFT_(STATE_DIR|CONFIG)=' && printf got%s out").control(Bare("env | grep -qE '^HAFT_(STATE_DIR|CONFIG)=' && printf got%s out")),
     bash("the path of haft's program", "readlink /proc/$PPID/exe /proc/{haft}/exe | grep -q haft && test -r {program} && printf got%s out").control(SameAsRoot),
-    bash("timers and events of haft", "cat /proc/{haft}/{wchan,stat,status,io} > /dev/null && printf got%s out").control(SameAsRoot),
+    bash("timers and events of haft", "cat /proc/{haft}/{wchan,stat,status,io} > /dev/null && printf got%s out").control(SameAsRoot)
+        .open(&[NoKernel]),
     bash("who is logged in", "test -e /run/utmp && printf got%s out").control(SameIfOffered),
     bash("logs of the machine", "ls /var/log && printf got%s out"),
 ];

@@ -1,7 +1,7 @@
 //! Attempts by system calls and by what the kernel shows as files. Arguments are made to be refused by the kernel itself
 //! where success would do harm: then it counts as out that they were looked at at all.
 
-use crate::escape::case::Configuration::{NoNamespaces, NoSeccomp};
+use crate::escape::case::Configuration::{NoKernel, NoNamespaces, NoSeccomp};
 use crate::escape::case::Control::{SameAsRoot, SameIfOffered, Unsafe};
 use crate::escape::case::{Case, bash, python};
 
@@ -49,16 +49,11 @@ pub(super) const CASES: &[Case] = &[
     python("make a mount writable", "attributes = ctypes.create_string_buffer(struct.pack('QQQQ', 0, 1, 0, 0))\nreached('mount_setattr', -100, ctypes.c_char_p(b'/nowhere'), 0, attributes, 32)").control(SameAsRoot),
     python("exchange the root", "reached('pivot_root', ctypes.c_char_p(b'/nowhere'), ctypes.c_char_p(b'/nowhere'))").control(SameAsRoot),
     python("change the root", "os.mkdir('in')\ndone('chroot', ctypes.c_char_p(b'in'))").control(SameAsRoot),
-    python("change the root in a new user namespace", "os.mkdir('in')\ncall('unshare', 0x10000000)\ndone('chroot', ctypes.c_char_p(b'in'))")
-        .open(&[NoSeccomp]),
-    python("create a user namespace", "done('unshare', 0x10000000)")
-        .open(&[NoSeccomp]),
-    python("create a network namespace", "done('unshare', 0x50000000)")
-        .open(&[NoSeccomp]),
-    python("clone with a new user namespace", "result, error = call('clone', 0x10000011, 0, 0, 0, 0)\nif result == 0:\n    os._exit(0)\nprint(error)\nout(result > 0)")
-        .open(&[NoSeccomp]),
-    python("clone3 with a new user namespace", "args = ctypes.create_string_buffer(struct.pack('QQQQQQQQ', 0x10000000, 0, 0, 0, 17, 0, 0, 0))\nresult, error = call('clone3', args, 64)\nif result == 0:\n    os._exit(0)\nprint(error)\nout(result > 0)")
-        .open(&[NoSeccomp]),
+    python("change the root in a new user namespace", "os.mkdir('in')\ncall('unshare', 0x10000000)\ndone('chroot', ctypes.c_char_p(b'in'))"),
+    python("create a user namespace", "done('unshare', 0x10000000)"),
+    python("create a network namespace", "done('unshare', 0x50000000)"),
+    python("clone with a new user namespace", "result, error = call('clone', 0x10000011, 0, 0, 0, 0)\nif result == 0:\n    os._exit(0)\nprint(error)\nout(result > 0)"),
+    python("clone3 with a new user namespace", "args = ctypes.create_string_buffer(struct.pack('QQQQQQQQ', 0x10000000, 0, 0, 0, 17, 0, 0, 0))\nresult, error = call('clone3', args, 64)\nif result == 0:\n    os._exit(0)\nprint(error)\nout(result > 0)"),
     python("enter the namespaces of haft", "fd = os.open('/proc/{haft}/ns/mnt', os.O_RDONLY)\nreached('setns', fd, 0)").control(SameAsRoot),
     python("enter the namespaces of process 1", "fd = os.open('/proc/1/ns/net', os.O_RDONLY)\nreached('setns', fd, 0)")
         .control(SameIfOffered),
@@ -102,7 +97,8 @@ pub(super) const CASES: &[Case] = &[
         .control(SameIfOffered),
     bash("write to /sys", "exec 3>> /sys/kernel/mm/transparent_hugepage/enabled && printf got%s out").control(SameIfOffered),
     bash("make a cgroup with a release agent", "unshare -UrmC sh -c 'mkdir g; mount -t cgroup -o memory cgroup g && test -e g/release_agent && printf got%s out'").control(SameIfOffered),
-    bash("write a release agent", "for f in /sys/fs/cgroup/*/release_agent; do : 2>/dev/null >> $f && printf got%s out; done").control(SameIfOffered),
+    bash("write a release agent", "for f in /sys/fs/cgroup/*/release_agent; do : 2>/dev/null >> $f && printf got%s out; done").control(SameIfOffered)
+        .open(&[NoKernel]),
     bash("set the OOM score of haft", "v=$(cat /proc/{haft}/oom_score_adj) && echo $v 2>/dev/null > /proc/{haft}/oom_score_adj && printf got%s out"),
     python("take capabilities", "header = ctypes.create_string_buffer(struct.pack('II', 0x20080522, 0))\ndata = ctypes.create_string_buffer(24)\nLIBC.capget(header, data)\nout(any(struct.unpack('6I', data.raw[:24])))").control(SameAsRoot),
     python("become another user", "os.setuid(65534)\nout()").control(SameAsRoot),

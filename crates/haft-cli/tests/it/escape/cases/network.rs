@@ -9,10 +9,14 @@ use crate::escape::case::{Case, bash, python};
 const DIRECT: &str = "cat < /dev/tcp/127.0.0.1/{tcp}";
 
 pub(super) const CASES: &[Case] = &[
-    bash("/dev/tcp", "cat < /dev/tcp/127.0.0.1/{tcp}"),
-    bash("/dev/tcp by name", "exec 3<> /dev/tcp/localhost/{tcp}; cat <&3"),
-    bash("/dev/tcp by IPv6", "cat < /dev/tcp/::1/{tcp6}"),
-    bash("/dev/udp", "echo x > /dev/udp/127.0.0.1/{udp}"),
+    bash("/dev/tcp", "cat < /dev/tcp/127.0.0.1/{tcp}")
+        .open(&[NoKernel]),
+    bash("/dev/tcp by name", "exec 3<> /dev/tcp/localhost/{tcp}; cat <&3")
+        .open(&[NoKernel]),
+    bash("/dev/tcp by IPv6", "cat < /dev/tcp/::1/{tcp6}")
+        .open(&[NoKernel]),
+    bash("/dev/udp", "echo x > /dev/udp/127.0.0.1/{udp}")
+        .open(&[NoKernel]),
     bash("curl", "curl -s --http0.9 -m 5 http://127.0.0.1:{tcp}/"),
     bash("curl of an IPv6 address", "curl -s --http0.9 -m 5 'http://[::1]:{tcp6}/'"),
     bash("curl without a scheme", "curl -s --http0.9 -m 5 127.0.0.1:{tcp}"),

@@ -58,7 +58,8 @@ pub(super) const CASES: &[Case] = &[
         .prepared(LINKED),
     bash("cat an absolute path", "cat {outside}/secret"),
     bash("cat with ..", "cat ../../outside/secret"),
-    bash("cd up and cat", "cd ..; cd ..; cat outside/secret"),
+    bash("cd up and cat", "cd ..; cd ..; cat outside/secret")
+        .open(&[NoKernel]),
     bash("a link made and followed", "ln -s {outside} own; cat own/secret"),
     bash("a link made and written through", "ln -s {outside}/new own; echo x > own"),
     bash("the command's own root", "cat /proc/self/root{outside}/secret"),
@@ -85,17 +86,21 @@ pub(super) const CASES: &[Case] = &[
         .control(Unsafe),
     bash("the parent of the root listed", "ls {base}/outside && printf got%s out"),
     bash("the home directory", "cat {home}/notes.txt"),
-    bash("credentials in the home directory", "cat ~/.ssh/id_ed25519 ~/.netrc ~/.aws/credentials"),
-    bash("a file left in the home directory", "echo x > ~/.config; echo x > ~/.bashrc; echo x > ~/new"),
+    bash("credentials in the home directory", "cat ~/.ssh/id_ed25519 ~/.netrc ~/.aws/credentials")
+        .open(&[NoKernel]),
+    bash("a file left in the home directory", "echo x > ~/.config; echo x > ~/.bashrc; echo x > ~/new")
+        .open(&[NoKernel]),
     bash("/etc/passwd opened to write", ": 2>/dev/null >> /etc/passwd && printf got%s out").control(SameAsRoot),
     bash("/etc/shadow", "head -c 1 /etc/shadow | grep -q . && printf got%s out").control(SameAsRoot),
     bash("a file left in /usr", "touch /usr/haft-escape && rm /usr/haft-escape && printf got%s out")
         .control(SameAsRoot),
     bash("a file left in /tmp", "touch /tmp/haft-escape-{alive}; test -e /proc/{haft} && rm /tmp/haft-escape-{alive} && printf got%s out"),
-    bash("a tar with absolute names", "mkdir -p t; echo x > t/new; tar -cPf t.tar --transform 's,^t/new,{outside}/new,' t/new; tar -xPf t.tar"),
+    bash("a tar with absolute names", "mkdir -p t; echo x > t/new; tar -cPf t.tar --transform 's,^t/new,{outside}/new,' t/new; tar -xPf t.tar")
+        .open(&[NoKernel]),
     bash("a tar with a link and a file below it", "ln -s {outside} d; tar -cf t.tar d; rm d; mkdir d; echo x > d/new; tar -rf t.tar d/new; rm -r d; tar -xf t.tar --keep-directory-symlink; echo x > d/new"),
     bash("a block device of the disk", "mknod disk b $(stat -c '%Hd %Ld' .) && head -c 512 disk | wc -c | grep -q 512 && printf got%s out")
-        .control(SameAsRoot),
+        .control(SameAsRoot)
+        .open(&[NoKernel]),
     bash("a character device of the kernel's log", "mknod log c 1 11 && timeout 1 head -c 1 log | wc -c | grep -q 1 && printf got%s out")
         .control(SameAsRoot)
         .open(&[NoKernel]),
@@ -111,7 +116,8 @@ pub(super) const CASES: &[Case] = &[
     )
     .control(SameAsRoot),
     bash("a program with capabilities", "cp /bin/true rising; setcap cap_net_raw+ep rising && printf got%s out")
-        .control(SameAsRoot),
+        .control(SameAsRoot)
+        .open(&[NoKernel]),
     python(
         "a nameless file linked outside",
         "fd = os.open('{outside}', os.O_TMPFILE | os.O_WRONLY)\nos.write(fd, b'x')\nprint(LIBC.linkat(-100, b'/proc/self/fd/%d' % fd, -100, b'{outside}/new', 0x400))",
@@ -134,11 +140,15 @@ pub(super) const CASES: &[Case] = &[
     )
     .control(Bare("exec 9< {outside}; printf 'import os\\nos.fchdir(9)\\nprint(\"got\" + \"out\")' | python3")),
     bash("a directory mounted in", "mkdir in; mount --bind {outside} in; cat in/secret; umount in 2>/dev/null")
-        .control(SameAsRoot),
+        .control(SameAsRoot)
+        .open(&[NoKernel]),
     bash("a directory mounted in, in a new namespace", "mkdir in; unshare -m sh -c 'mount --bind {outside} in; cat in/secret'")
-        .control(SameAsRoot),
-    bash("a directory mounted in, as a new user", "mkdir in; unshare -Urm sh -c 'mount --bind {outside} in; cat in/secret'"),
-    bash("a fresh view of the disk", "mkdir in; unshare -Urm sh -c 'mount -t overlay -o lowerdir={outside}:{base}/home overlay in; cat in/secret'"),
+        .control(SameAsRoot)
+        .open(&[NoKernel]),
+    bash("a directory mounted in, as a new user", "mkdir in; unshare -Urm sh -c 'mount --bind {outside} in; cat in/secret'")
+        .open(&[NoKernel]),
+    bash("a fresh view of the disk", "mkdir in; unshare -Urm sh -c 'mount -t overlay -o lowerdir={outside}:{base}/home overlay in; cat in/secret'")
+        .open(&[NoKernel]),
     bash("raw memory of the machine", "timeout 2 head -c 1 /dev/mem | wc -c | grep -q 1 && printf got%s out; timeout 2 head -c 1 /proc/kcore | wc -c | grep -q 1 && printf got%s out")
         .control(SameIfOffered),
 ];

@@ -59,7 +59,8 @@ pub(super) const CASES: &[Case] = &[
     bash("the parent stopped", "test $PPID -eq {haft} || kill -STOP $PPID; sleep {alive}").within_ms(700).control(Unsafe),
     bash("haft stopped", "kill -STOP {haft}").control(Unsafe),
     bash("a bystander stopped", "kill -STOP {bystander}; sleep 0.1; kill -CONT {bystander} && printf got%s out").open(&[NoKernel]),
-    bash("out of the cgroup", "for f in /sys/fs/cgroup/cgroup.procs /sys/fs/cgroup/*/cgroup.procs; do echo $$ 2>/dev/null > $f && printf got%s out; done").control(SameIfOffered),
+    bash("out of the cgroup", "for f in /sys/fs/cgroup/cgroup.procs /sys/fs/cgroup/*/cgroup.procs; do echo $$ 2>/dev/null > $f && printf got%s out; done").control(SameIfOffered)
+        .open(&[NoKernel]),
     bash("endless output", "yes | head -c 300M > /dev/stdout").within_ms(20_000).control(Bare("printf got%s out")),
     bash("endless output in the background", "(yes & yes & yes &) ; sleep 0.3").control(Bare("printf got%s out")),
     bash("output after the end", "(sleep 0.5; echo x > {outside}/late) & exit 0").control(Bare("(sleep 0; echo x > {outside}/late) & wait")),

@@ -1,6 +1,7 @@
 //! Attempts at haft's own state: the journal, what was trusted, rules of projects, outputs of other sessions, and the
 //! manifest; and attempts to use haft itself.
 
+use crate::escape::case::Configuration::NoKernel;
 use crate::escape::case::Control::{Bare, Unsafe};
 use crate::escape::case::{Case, bash, python, tool};
 
@@ -25,9 +26,11 @@ pub(super) const CASES: &[Case] = &[
     python("change the journal through haft's root", "import sqlite3\ndb = sqlite3.connect('/proc/{haft}/root{state}/journal.sqlite')\ndb.execute('create table got' + 'out_table (x)')\ndb.commit()").control(Unsafe),
     python("open the journal", "os.open('{state}/journal.sqlite', os.O_RDWR)\nout()"),
     bash("a hard link to the journal", "ln {state}/journal.sqlite mine && printf got%s out"),
-    bash("a lock on the journal", "flock -n {state}/journal.sqlite true && printf got%s out"),
+    bash("a lock on the journal", "flock -n {state}/journal.sqlite true && printf got%s out")
+        .open(&[NoKernel]),
     bash("the state listed", "ls {state}/sessions {state}/projects && printf got%s out"),
-    bash("another session's output", "cat {state}/sessions/*/*"),
+    bash("another session's output", "cat {state}/sessions/*/*")
+        .open(&[NoKernel]),
     bash("quarantined files", "cat {state}/quarantine/earlier/secret"),
     bash("something put into the quarantine", "echo x > {state}/quarantine/earlier/new"),
     bash("a record of trust", "mkdir -p {state}/trust; echo x > {state}/trust/x"),
@@ -38,7 +41,8 @@ pub(super) const CASES: &[Case] = &[
         .prepared("echo '# mine' > haft.toml")
         .guarding(&["haft.toml"]),
     bash("the manifest that holds", "test -s {base}/haft.toml && echo 'x' >> {base}/haft.toml && sed -i '$d' {base}/haft.toml && printf got%s out").control(Bare("test -w {base}/haft.toml && printf got%s out")),
-    bash("haft without a sandbox, from within", "HAFT_STATE_DIR=$PWD/s HOME={home} {program} --unsafe-no-sandbox --preset full call bash '{\"cmd\": \"cat {outside}/secret\"}'"),
+    bash("haft without a sandbox, from within", "HAFT_STATE_DIR=$PWD/s HOME={home} {program} --unsafe-no-sandbox --preset full call bash '{\"cmd\": \"cat {outside}/secret\"}'")
+        .open(&[NoKernel]),
     bash("haft trusts, from within", "cd {case} && echo '# mine' > x.toml && HAFT_STATE_DIR={state} HAFT_CONFIG=$PWD/x.toml {program} trust && printf got%s out").control(Unsafe),
     bash("the program replaced", "ln {program} twin && printf got%s out"),
     bash("the helper called directly", "{program} __haft-sandbox-helper < /dev/null; cat {outside}/secret"),
