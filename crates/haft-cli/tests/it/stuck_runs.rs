@@ -33,7 +33,7 @@ fn kill_in_node(world: &World, args: &[&str], node: u64) {
     child.wait().unwrap();
 }
 
-/// Returns a world with a plan of so many nodes, the last of which never ends.
+/// Returns a world with a plan of so many nodes, the last of which begins after the others and never ends.
 fn with_endless_plan(nodes: usize) -> World {
     let world = World::with_files();
     world.write("work/haft.toml", ENTRY);
@@ -41,7 +41,8 @@ fn with_endless_plan(nodes: usize) -> World {
     world.run(&["trust"]);
     let node = |id: usize| match id + 1 == nodes {
         true => {
-            json!({"id": id, "tool": "endless", "inputs": {}, "depends_on": [], "timeout": 600})
+            let before: Vec<usize> = (0..id).collect();
+            json!({"id": id, "tool": "endless", "inputs": {}, "depends_on": before, "timeout": 600})
         }
         false => {
             json!({"id": id, "tool": "read", "inputs": {"path": "notes.txt"}, "depends_on": []})
