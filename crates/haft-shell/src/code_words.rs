@@ -180,7 +180,9 @@ fn runs_values(text: &str, reason: UnknownReason) -> bool {
     let program = base_name(text.split(' ').next().unwrap_or_default());
     match reason {
         UnknownReason::Evaluation | UnknownReason::Program => true,
-        UnknownReason::RunsOthers => runs_operands(program) || wrappers::is_wrapper(program),
+        UnknownReason::RunsOthers | UnknownReason::StartsOthers => {
+            runs_operands(program) || wrappers::is_wrapper(program)
+        }
         _ => false,
     }
 }
@@ -212,13 +214,14 @@ fn changes_analysis(words: &[OpenWord], place: usize, sampled: &ShellAnalysis) -
     let of_code = |analysis: &ShellAnalysis| {
         let parts = analysis.unknown.iter().filter(|part| match part.reason {
             UnknownReason::Arithmetic
+            | UnknownReason::ArithmeticData
             | UnknownReason::Evaluation
             | UnknownReason::Expansion
             | UnknownReason::Program
             | UnknownReason::Redefinition
             | UnknownReason::Variable => true,
             // The scripts of these are known by their place.
-            UnknownReason::RunsOthers => {
+            UnknownReason::RunsOthers | UnknownReason::StartsOthers => {
                 let program = base_name(part.text.split(' ').next().unwrap_or_default());
                 code_reader(program).is_none()
             }
