@@ -14,7 +14,7 @@ use serde::Serialize;
 use crate::next_step;
 use haft_app::calendar::rfc3339;
 use haft_app::quote;
-use haft_app::{AppError, AppErrorKind};
+use haft_app::{AppError, AppErrorKind, NextStep};
 
 /// The exit statuses of haft. There are no others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -349,8 +349,12 @@ impl From<JournalError> for CommandError {
             JournalError::NotAJournal { .. }
             | JournalError::CannotOpen { .. }
             | JournalError::ReadOnly { .. } => Self::usage(err).kind(CommandErrorKind::Journal),
-            JournalError::Full { .. }
-            | JournalError::Removed { .. }
+            JournalError::Full { ref path } => {
+                let parent = path.parent().unwrap_or(path).to_owned();
+                let step = NextStep::InspectDisk(parent);
+                Self::failed(&err).kind(CommandErrorKind::Journal).hint(next_step::command_of(&step))
+            }
+            JournalError::Removed { .. }
             | JournalError::Failed { .. }
             | JournalError::Stopped { .. } => Self::failed(err).kind(CommandErrorKind::Journal),
             err => Self::failed(err),

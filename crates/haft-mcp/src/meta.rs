@@ -17,6 +17,9 @@ const ATTEMPT: &str = "haft/attempt";
 const CALL: &str = "haft/call";
 const RESUME: &str = "haft/resume";
 const KNOWN_KEYS: [&str; 6] = [RUN, NODE, ITERATION, ATTEMPT, CALL, RESUME];
+/// Facts that haft publishes about a tool. Some clients send the `_meta` of a tool back with each call of it.
+pub(crate) const EFFECT: &str = "haft/effect";
+pub(crate) const REQUIRES: &str = "haft/requires";
 
 /// Where a call belongs, as its driver says.
 #[derive(Debug, Default, PartialEq)]
@@ -40,7 +43,9 @@ impl CallMeta {
     /// Returns what `meta` says, and for calls of the connection's own run what `usual` says where it is silent; an error
     /// names the key, what was expected and what was found.
     pub(crate) fn parse(meta: &JsonObject, usual: &CallMetaDefaults) -> Result<Self, ErrorData> {
-        let is_known = |key: &String| KNOWN_KEYS.contains(&key.as_str());
+        let is_known = |key: &String| {
+            KNOWN_KEYS.contains(&key.as_str()) || [EFFECT, REQUIRES].contains(&key.as_str())
+        };
         if let Some(unknown) = meta.keys().find(|key| key.starts_with(PREFIX) && !is_known(key)) {
             let message =
                 format!("_meta {unknown:?} is not known: expected {}", KNOWN_KEYS.join(", "));

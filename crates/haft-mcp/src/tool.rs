@@ -1,6 +1,7 @@
 //! A contract as an MCP tool. The list is the same bytes for the same tools: it goes into a model's prompt, where
 //! every difference costs a cache.
 
+use crate::meta::{EFFECT, REQUIRES};
 use haft_contract::{Contract, Effect, ToolKind};
 use rmcp::model::{JsonObject, MetaObject, Tool, ToolAnnotations};
 use serde_json::{Value, json};
@@ -36,9 +37,9 @@ fn meta(contract: &Contract) -> MetaObject {
     let (side_effect, idempotent) = (effect.side_effect(), effect.idempotent());
     let mut meta = MetaObject::new();
     let effect = json!({"sideEffect": side_effect, "idempotent": idempotent});
-    meta.insert("haft/effect".to_owned(), effect);
+    meta.insert(EFFECT.to_owned(), effect);
     if !requires.is_empty() {
-        meta.insert("haft/requires".to_owned(), json!(requires));
+        meta.insert(REQUIRES.to_owned(), json!(requires));
     }
     meta
 }

@@ -54,7 +54,7 @@ fn nothing_is_executed_on_a_full_or_read_only_disk() {
         --- status 0
         ok
         --- status 0
-        error: cannot open journal /world/state/journal.sqlite: unable to open database file; check that its directory exists and can be written
+        error: journal /world/state/journal.sqlite is read-only: haft executes nothing that it cannot record; make the file and its directory writable, or name another file
 
         hint: ls -l /world/state/journal.sqlite
         --- status 2
@@ -63,7 +63,7 @@ fn nothing_is_executed_on_a_full_or_read_only_disk() {
         before
         after
         --- status 0
-        error: cannot open journal /world/state/journal.sqlite: unable to open database file; check that its directory exists and can be written
+        error: journal /world/state/journal.sqlite is read-only: haft executes nothing that it cannot record; make the file and its directory writable, or name another file
 
         hint: ls -l /world/state/journal.sqlite
         --- status 2

@@ -23,7 +23,7 @@ fn scopes_are_read_and_other_keys_are_not_ours() {
         ]],
     );
     check(
-        json!({"progressToken": 1, "com.example/haft/run": 5}),
+        json!({"progressToken": 1, "com.example/haft/run": 5, "haft/effect": {}, "haft/requires": {}}),
         &expect![[
             r#"CallMeta { run: None, address: TaskAttempt { node: "main", iteration: 0, attempt: 1 }, driver_call_id: None, resume: Continue }"#
         ]],

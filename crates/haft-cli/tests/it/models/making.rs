@@ -397,9 +397,9 @@ fn a_manifest_that_nobody_trusted_sends_nothing_anywhere() {
 
         hint: haft trust /world/work/haft.toml
 
-        error: no model is named: choose one, or put `name` into the table [model] of haft.toml
+        error: the model "openai/m" of /world/work/haft.toml is not trusted yet
 
-        hint: export HAFT_MODEL=openai/gpt-5
+        hint: haft trust /world/work/haft.toml
         --- status 2
     "#]]
     .assert_eq(&with_key(&MAKE));

@@ -297,7 +297,7 @@ async fn redirects_lead_to_no_host_that_was_not_allowed() {
         INVALID_INPUT: http://127.0.0.1:[port]/to?http://[::ffff:7f00:1]/ redirects to http://[::ffff:7f00:1]/, which could not be followed: its host cannot be asked: the host is an IPv4 address written as IPv6; write 127.0.0.1
         CAPABILITY_DENIED: http://127.0.0.1:[port]/to?http://localhost/ redirects to http://localhost/, which could not be followed: localhost is one of this machine or its networks, and no page may lead there; go on without it
         CAPABILITY_DENIED: http://127.0.0.1:[port]/to?http://inside.example.com/ redirects to http://inside.example.com/, which could not be followed: host inside.example.com has an address that is private, and no page may lead there; go on without it
-        CAPABILITY_DENIED: http://127.0.0.1:[port]/to?http://cloud.example.com./ redirects to http://cloud.example.com./, which could not be followed: host cloud.example.com has an address that is link-local, and no page may lead there; go on without it
+        CAPABILITY_DENIED: http://127.0.0.1:[port]/to?http://cloud.example.com./ redirects to http://cloud.example.com./, which could not be followed: host cloud.example.com leads to the metadata service of a cloud, which no call reaches; go on without it
         CAPABILITY_DENIED: http://127.0.0.1:[port]/to?http://ME.example.com/ redirects to http://me.example.com/, which could not be followed: host me.example.com has an address that is loopback, and no page may lead there; go on without it
         CAPABILITY_DENIED: http://127.0.0.1:[port]/to?http://me.example.com:8080/ redirects to http://me.example.com:8080/, which could not be followed: port 8080 of host me.example.com is not granted to this call: a host granted by name is reachable at 80 and 443; use one of these
         UNAVAILABLE: http://127.0.0.1:[port]/to?http://unknown.example.com/ redirects to http://unknown.example.com/, which could not be followed: host unknown.example.com has no address: no such name; check the name
@@ -332,7 +332,7 @@ async fn addresses_of_this_machine_need_to_be_named() {
         CAPABILITY_DENIED: http://127.0.0.1/text: host 127.0.0.1 is one of this machine or its networks, which are reached only where they are granted by name
         CAPABILITY_DENIED: http://127.0.0.1/text: host 127.0.0.1 is one of this machine or its networks, which are reached only where they are granted by name
         CAPABILITY_DENIED: http://localhost/text: host localhost is one of this machine or its networks, which are reached only where they are granted by name
-        CAPABILITY_DENIED: http://evil.example.com/text: host evil.example.com is granted by name, and its address is loopback; addresses that are not public have to be granted as such
+        CAPABILITY_DENIED: http://evil.example.com/text: host evil.example.com is granted by name, and its address 127.0.0.1 is loopback; it is reached only if this very host is granted, and 127.0.0.1 or a range with it as well
         INVALID_INPUT: url: expected http or https, found ftp
         INVALID_INPUT: url: it holds a user name or a password, and neither is ever sent: leave them out
         INVALID_INPUT: url: relative URL without a base: expected an address such as https://example.org/page
@@ -362,8 +362,8 @@ async fn what_was_checked_is_what_is_connected_to() {
     let first = stage.text("http://turning.example.com/").await;
     let second = stage.text("http://turning.example.com/").await;
     expect![[r#"
-        CAPABILITY_DENIED: http://turning.example.com/: host turning.example.com is granted by name, and its address is private; addresses that are not public have to be granted as such
-        CAPABILITY_DENIED: http://turning.example.com/: host turning.example.com is granted by name, and its address is loopback; addresses that are not public have to be granted as such
+        CAPABILITY_DENIED: http://turning.example.com/: host turning.example.com is granted by name, and its address 10.0.0.1 is private; it is reached only if this very host is granted, and 10.0.0.1 or a range with it as well
+        CAPABILITY_DENIED: http://turning.example.com/: host turning.example.com is granted by name, and its address 127.0.0.1 is loopback; it is reached only if this very host is granted, and 127.0.0.1 or a range with it as well
     "#]].assert_eq(&format!("{first}\n{second}\n"));
 }
 
