@@ -122,12 +122,13 @@ mod tests {
         for (host, range) in [
             ("loopback.example", "loopback"),
             ("sso.corp.example", "private"),
-            ("metadata.example", "link-local"),
             ("100.64.0.1", "shared by customers of a provider"),
         ] {
             let why = format!("{host} is at an address that is not public ({range})");
             check(public, &format!("https://{host}/token"), Err(&why)).await;
         }
+        let metadata = "host metadata.example leads to the metadata service of a cloud, which no call reaches; go on without it";
+        check(public, "https://metadata.example/token", Err(metadata)).await;
         let unknown = "host nowhere.example has no address: there is no such name; check the name";
         check(public, "https://nowhere.example/", Err(unknown)).await;
     }
