@@ -139,11 +139,11 @@ const SAMPLE: &str = "haft-value";
 /// ```
 /// use haft_shell::{OpenWord, code_places};
 ///
-/// let words = ["sh", "-c", "", "sh", ""].map(|word| match word {
+/// let words = ["timeout", "5", "sh", "-c", ""].map(|word| match word {
 ///     "" => OpenWord::Open { prefix: String::new() },
 ///     word => OpenWord::Fixed(word.to_owned()),
 /// });
-/// assert_eq!(code_places(&words), [2]);
+/// assert_eq!(code_places(&words), [4]);
 /// ```
 pub fn code_places(words: &[OpenWord]) -> Vec<usize> {
     let is_open = |place: &usize| matches!(words.get(*place), Some(OpenWord::Open { .. }));
