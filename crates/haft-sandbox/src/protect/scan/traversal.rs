@@ -138,7 +138,7 @@ impl ScanResult {
         let result = result.and_then(|()| walk.follow_links(follows));
         let ScanWalk { mut look, fresh, followed, quiet, .. } = walk;
         drop(known);
-        let is_whole = result.is_ok() && look.problem.is_none();
+        let is_whole = result.is_ok() && look.problem.is_none() && look.beyond.is_empty();
         for (root, quiet) in followed.into_iter().zip(quiet) {
             let Some(mut root) = root else { continue };
             if is_whole {
@@ -258,6 +258,11 @@ impl<'a> ScanWalk<'a> {
         if self.pass_over(pending) {
             return Ok(());
         }
+        // A directory that is not read, for whatever reason, is not quiet, and neither are those around it.
+        let is_followed = self.followed.get(pending.root).is_some_and(Option::is_some);
+        if is_followed && let Some(quiet) = self.quiet.get_mut(pending.root) {
+            quiet.visited.push(VisitedDirectory { path: pending.path.clone(), is_quiet: false });
+        }
         self.directories += 1;
         if self.directories > self.scope.bounds.directories_max {
             let root = self.root(pending.root).path.clone();
@@ -337,7 +342,7 @@ impl<'a> ScanWalk<'a> {
         true
     }
 
-    /// Notes whether there is something to find in a directory itself. Only a directory that is followed can be quiet.
+    /// Notes that the directory that was visited last has nothing to find in itself, if that is so. Only a directory that is followed can be quiet.
     fn note_quiet(
         &mut self,
         pending: &PendingDirectory,
@@ -355,8 +360,9 @@ impl<'a> ScanWalk<'a> {
             && !listing.is_repository
             && !listing.is_notable.contains(&true)
             && !listing.may_concern.contains(&true);
-        if let Some(quiet) = self.quiet.get_mut(pending.root) {
-            quiet.visited.push(VisitedDirectory { path: pending.path.clone(), is_quiet });
+        let visited = self.quiet.get_mut(pending.root).and_then(|quiet| quiet.visited.last_mut());
+        if let Some(visited) = visited {
+            visited.is_quiet = is_quiet;
         }
     }
 
