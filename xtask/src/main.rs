@@ -81,7 +81,7 @@ const COMMANDS: &[XtaskCommand] = &[
     command(
         "soak",
         "",
-        "Run kills, fuzz targets and shell lines at length: about two hours",
+        "Run kills, fuzz targets and shell lines at length; the fuzz targets alone take 10 minutes each",
         soak::run,
     ),
     command(
