@@ -40,16 +40,29 @@ pub struct AppRun {
 
 impl App {
     /// Opens the application of a workspace in this process.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the workspace is not a directory that can be opened, if its manifest or a rule in it cannot be used, and as
+    /// [`AppHost::from_process`] does.
     pub fn open(workspace: impl AsRef<Path>) -> Result<Self, AppError> {
         Self::open_on(AppHost::from_process()?, workspace)
     }
 
     /// Opens the application of a workspace on a host. Nothing else of this process is read.
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`Self::open`], except that the host is there already.
     pub fn open_on(host: AppHost, workspace: impl AsRef<Path>) -> Result<Self, AppError> {
         Self::open_with(host, workspace, &SettingOverrides::default())
     }
 
     /// Opens the application of a workspace on a host, with settings that come before those of the manifest.
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`Self::open_on`], and if an override names something that does not exist.
     pub fn open_with(
         host: AppHost,
         workspace: impl AsRef<Path>,
@@ -88,6 +101,11 @@ impl App {
     }
 
     /// Opens a run by its name. A run that exists is continued.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the name is no run id, if two tools have one id, if a rule names no tool, if the journal cannot be opened, and
+    /// if what an earlier process left in it cannot be read or written.
     pub async fn run(self, name: &str) -> Result<AppRun, AppError> {
         let id = RunId::parse(name).map_err(AppError::configuration)?;
         let Self { host, mut settings, tools: own, journal } = self;
@@ -108,6 +126,11 @@ impl App {
 
 impl AppRun {
     /// Makes a call, and returns its envelope.
+    ///
+    /// # Errors
+    ///
+    /// Fails only if haft cannot say what happened: the journal failed, or the run recorded another input for this call. What
+    /// a tool did or was not allowed to do is an envelope.
     pub async fn call(&self, tool: &str, input: Value) -> Result<Envelope, RunError> {
         self.run.call(Call::new(tool, input)).await
     }

@@ -102,6 +102,11 @@ pub async fn serving_runtime(
 }
 
 /// Returns a runtime that records calls of these tools in the journal of the settings.
+///
+/// # Errors
+///
+/// Fails if the journal cannot be opened, if a rule names something unknown, if a root cannot be used, and if a protected
+/// path cannot be protected.
 pub async fn runtime_of(
     tools: &AvailableTools,
     settings: &EffectiveSettings,
@@ -113,6 +118,10 @@ pub async fn runtime_of(
 }
 
 /// Returns a runtime that records calls of these tools in an open journal, without snapshots.
+///
+/// # Errors
+///
+/// Fails like [`runtime_of`], except that the journal is open already.
 pub fn runtime_on(
     journal: Arc<dyn Journal>,
     tools: &AvailableTools,
@@ -125,6 +134,10 @@ pub fn runtime_on(
 }
 
 /// Returns a runtime that drives plans with these tools. It can record the plans with their runs, too.
+///
+/// # Errors
+///
+/// Fails like [`runtime_of`].
 pub async fn plan_runtime(
     tools: &AvailableTools,
     settings: &EffectiveSettings,
@@ -158,6 +171,10 @@ async fn recording_parts(
 }
 
 /// Returns a runtime that shows what calls would do. Its journal is in memory, so nothing of it remains.
+///
+/// # Errors
+///
+/// Fails like [`registry`], and like [`runtime_of`] for everything but the journal.
 pub async fn unrecorded_runtime(
     settings: &EffectiveSettings,
     host: &AppHost,
@@ -166,6 +183,10 @@ pub async fn unrecorded_runtime(
 }
 
 /// Returns a runtime that shows what a plan would do with these tools. Its journal is in memory.
+///
+/// # Errors
+///
+/// Fails like [`runtime_of`] for everything but the journal.
 pub fn unrecorded_plan_runtime(
     tools: &AvailableTools,
     settings: &EffectiveSettings,
@@ -286,6 +307,10 @@ pub fn variables(roots: &WorkspaceRoots, host: &AppHost) -> PatternVariables {
 }
 
 /// Returns all rules that a call of the command line is judged by.
+///
+/// # Errors
+///
+/// Fails if the settings allow the calls of a tool that does not exist.
 pub fn rules_in_force(
     settings: &EffectiveSettings,
     registry: &Registry,
@@ -408,6 +433,10 @@ fn report_recovery(recovered: &haft::RunRecovery, host: &AppHost) {
 }
 
 /// Opens a connection for a front end at which haft can ask no person. `front_end` is its kind, such as `mcp`.
+///
+/// # Errors
+///
+/// Fails if the rules of the connection cannot be compiled, or if the system gives no random bytes for its name.
 pub fn open_connection(
     runtime: &Runtime,
     settings: &EffectiveSettings,
@@ -453,6 +482,10 @@ fn connection_options(
 }
 
 /// Returns a new name for a run: `run_` with the time and random digits.
+///
+/// # Errors
+///
+/// Fails if the system gives no random bytes.
 pub fn new_run(now_ms: u64) -> Result<RunId, AppError> {
     RunId::parse(&id::new("run", now_ms)?).map_err(AppError::configuration)
 }

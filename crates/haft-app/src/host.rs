@@ -101,6 +101,10 @@ impl AppHost {
 
     /// Returns a host with nothing of this process but its program and the system's clock: no environment, no home, no
     /// working directory, and the state in the directory that is named.
+    ///
+    /// # Errors
+    ///
+    /// Fails if `state` is a relative path and this process has no working directory.
     pub fn isolated(state: &Path) -> Result<Self, AppError> {
         Ok(Self {
             variables: Arc::default(),
@@ -221,6 +225,10 @@ impl AppHost {
 
     /// Returns the program that starts and confines processes: the one of this process. Its `main` must call
     /// `haft_sandbox::helper::run_if_requested` first, or commands do not start.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the system does not tell the path of the program of this process.
     pub fn program(&self) -> Result<PathBuf, AppError> {
         let program = self.program.clone();
         program
@@ -228,6 +236,10 @@ impl AppHost {
     }
 
     /// Returns the path of another program of haft, which is installed beside this one. It may be missing.
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`Self::program`].
     pub fn companion(&self, name: &str) -> Result<PathBuf, AppError> {
         Ok(self.program()?.with_file_name(name))
     }

@@ -21,6 +21,10 @@ pub fn new(prefix: &str, now_ms: u64) -> Result<String, AppError> {
 }
 
 /// Returns random bytes of the system, fit for secrets.
+///
+/// # Errors
+///
+/// Fails if the system gives none.
 pub fn random_bytes<const COUNT: usize>() -> Result<[u8; COUNT], AppError> {
     let mut random = [0; COUNT];
     let mut filled = 0;

@@ -98,6 +98,11 @@ impl JournalLocation {
     }
 
     /// Opens the journal, which is made if it is not there.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the file or the server cannot be reached, if it holds something else than a journal or one of a newer haft,
+    /// and if this haft was built without PostgreSQL. The error names the step that helps, if there is one.
     pub async fn open(&self) -> Result<Arc<dyn Journal>, AppError> {
         let opened: Result<Arc<dyn Journal>, JournalError> = match &self.store {
             JournalStore::File(path) => {
@@ -118,6 +123,10 @@ impl JournalLocation {
     }
 
     /// Opens the journal to look at it, also where it cannot be written; `None` if there is none yet.
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`Self::open`], but not because a file cannot be written.
     pub async fn open_to_read(&self) -> Result<Option<Arc<dyn Journal>>, AppError> {
         let JournalStore::File(path) = &self.store else { return self.open().await.map(Some) };
         if self.is_missing() {

@@ -153,6 +153,10 @@ pub struct ManifestFile {
 
 impl ManifestFile {
     /// Finds and reads the manifest that holds in `directory`: the nearest one, going up.
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`Self::read`] if there is a manifest. A directory without one is no error.
     pub fn discover(directory: &Path) -> Result<Option<Self>, AppError> {
         let candidates = directory.ancestors().map(|ancestor| ancestor.join(FILE_NAME));
         candidates
@@ -163,6 +167,10 @@ impl ManifestFile {
     }
 
     /// Reads the manifest at `path`.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the path names no file, if the file cannot be read or is not UTF-8, and if it is too long.
     pub fn read(path: &Path) -> Result<Self, AppError> {
         let unusable = |why: &dyn std::fmt::Display| {
             AppError::configuration(format!("manifest {} cannot be read: {why}", path.display()))
@@ -214,6 +222,10 @@ impl ManifestFile {
     }
 
     /// Returns the manifest as a watchdog's program is told it: without the journal, whose URL may hold a password.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the text is not TOML.
     pub fn value(&self) -> Result<serde_json::Value, AppError> {
         let unusable = |err: toml::de::Error| {
             AppError::configuration(format!("{}: {err}", self.path.display()))
@@ -243,11 +255,20 @@ impl ManifestFile {
     }
 
     /// Returns what the manifest says, or everything that is wrong with it.
+    ///
+    /// # Errors
+    ///
+    /// Fails with all problems of the manifest: what is not TOML, unknown keys, values of a wrong type or out of range, rules
+    /// whose examples do not hold. Each has its line.
     pub fn parse(&self) -> Result<Manifest, AppError> {
         self.parse_with(ExampleChecks::Checked)
     }
 
     /// Returns what the manifest says, and leaves it to the caller whether the examples of its rules hold.
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`Self::parse`], but for the examples only if they are checked.
     pub fn parse_with(&self, examples: ExampleChecks) -> Result<Manifest, AppError> {
         read::read(&self.text, examples).map_err(|problems| {
             AppError::configuration(problem::report("manifest", &self.path, &self.text, problems))
@@ -265,6 +286,10 @@ pub struct ProjectText {
 }
 
 /// Returns what a file of rules for a project says, or everything that is wrong with it.
+///
+/// # Errors
+///
+/// Fails like [`ManifestFile::parse`]; a file of project rules may hold rules only.
 pub fn parse_project(
     path: &Path,
     text: &str,

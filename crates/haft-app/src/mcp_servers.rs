@@ -224,6 +224,10 @@ impl McpBridge {
 
     /// Adds the tools of the servers to a registry, and says what is left out; returns the names of servers that bring
     /// nothing. Servers of which nothing is known yet are started for that.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a tool of a server cannot be registered. A server that does not start is no error: the host is notified.
     pub async fn add_tools(
         &self,
         registry: &mut Registry,

@@ -19,6 +19,10 @@ pub struct ModelChoice {
 impl ModelChoice {
     /// Returns how the model of that name is asked. A place and a key that were given belong to the model that was meant, and
     /// so to another one only if it is of the same provider.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the name has no known provider, and like [`Self::settings`] for the model that was meant.
     pub fn settings_named(
         &self,
         name: &str,
@@ -44,6 +48,10 @@ impl ModelChoice {
 
     /// The URL and the key of a manifest belong to the model that it names. They do not apply to a model of another provider
     /// or server.
+    ///
+    /// # Errors
+    ///
+    /// Fails if neither the choice nor the manifest names a model, and if the name has no known provider.
     pub fn settings(&self, section: &ModelSection) -> Result<haft_model::ModelSettings, AppError> {
         let of_manifest = section.settings();
         let model = given(self.model.as_ref())

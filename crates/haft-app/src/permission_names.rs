@@ -25,6 +25,10 @@ pub struct ToolNames<'a> {
 /// Refuses rules of the manifest whose permission names no tool and no capability; `named` are the capabilities that the
 /// manifest itself requires. Where tools were left out, a name may be that of one of them, and it is only said. The user's
 /// own rules may name tools of other workspaces, so only a name that looks like a typing mistake is said.
+///
+/// # Errors
+///
+/// Fails if a rule of the manifest names something unknown, and no tools are missing that could have the name.
 pub fn check(
     rules: &[(RuleScope, Rule)],
     named: &[String],

@@ -19,6 +19,10 @@ pub struct SplitManifest {
 }
 
 /// Takes a manifest apart that lies in a file.
+///
+/// # Errors
+///
+/// Fails if the text of the file is not TOML, or if what is left of it is no manifest.
 pub fn split_privileged(
     file: &ManifestFile,
     manifest: &Manifest,

@@ -66,6 +66,10 @@ enum ProcessLiveness {
 }
 
 /// Returns this process.
+///
+/// # Errors
+///
+/// Fails if the system gives no random bytes.
 pub fn this_process(now_ms: u64) -> Result<LeaseOwner, AppError> {
     let pid = std::process::id();
     let unique = id::new("process", now_ms)?;

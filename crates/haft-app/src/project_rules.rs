@@ -63,6 +63,10 @@ impl ProjectRuleFile {
     }
 
     /// Returns the rules, in the order in which they were decided.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the file cannot be read, if a rule in it cannot be used, and if it was written for another root.
     pub fn rules(&self, examples: ExampleChecks) -> Result<Vec<Rule>, AppError> {
         let Some(text) = self.text().map_err(|err| self.unusable(&err))? else {
             return Ok(Vec::new());
@@ -84,6 +88,11 @@ impl ProjectRuleFile {
     }
 
     /// Adds rules, those that are new; returns how many were.
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`Self::rules`], if there would be too many rules, and if the file cannot be locked or written. It then holds
+    /// what it held before.
     pub fn add(&self, rules: &[Rule]) -> Result<usize, AppError> {
         self.change(|known| {
             let before = known.len();
@@ -103,6 +112,10 @@ impl ProjectRuleFile {
     }
 
     /// Removes the rule with this number, from 1, and returns it.
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`Self::rules`], if no rule has the number, and if the file cannot be locked or written.
     pub fn remove(&self, number: usize) -> Result<Rule, AppError> {
         self.change(|known| {
             let index = number.checked_sub(1).filter(|index| *index < known.len());

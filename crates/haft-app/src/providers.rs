@@ -17,6 +17,11 @@ const AUTHORITIES: &str = "SSL_CERT_FILE";
 
 impl ModelChoice {
     /// Prepares to ask the model that the choice or the manifest names. Nothing is sent yet.
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`ModelChoice::settings`], if the environment has no key for the provider, and if the authorities that it names
+    /// cannot be read.
     pub fn open(&self, section: &ModelSection, host: &AppHost) -> Result<ProviderModel, AppError> {
         Ok(provider(self.settings(section)?, host)?)
     }

@@ -88,6 +88,10 @@ impl PythonToolFinder {
     }
 
     /// Returns what is in all directories, compared with one another. `taken` are the ids of other tools.
+    ///
+    /// # Errors
+    ///
+    /// The result of a directory is an error if the directory or an interpreter for it cannot be used.
     pub async fn find_all(
         &self,
         entries: &[PythonEntry],
@@ -124,6 +128,10 @@ impl PythonToolFinder {
 
 /// Adds the tools of all directories to a registry, and says which files are left out; returns whether any are. Several
 /// parts of a command may put tools together; it is said once.
+///
+/// # Errors
+///
+/// Fails if two tools have one id. A directory or a file that cannot be used is no error: it is left out.
 pub async fn add_tools(
     registry: &mut Registry,
     directories: &[PythonEntry],
@@ -203,6 +211,11 @@ fn warn_of_missing_keys(dir: &Path, problems: &[ToolFileProblem], host: &AppHost
 
 /// Returns the directory of an entry, with the interpreter that runs its files and the one that reads them. The roots are
 /// canonical.
+///
+/// # Errors
+///
+/// Fails if the directory or its package root does not exist, and if there is no interpreter that an agent cannot replace.
+/// The error is a sentence for the user.
 pub fn directory(
     entry: &PythonEntry,
     roots: &[PathBuf],

@@ -173,6 +173,10 @@ pub fn resolve(
 }
 
 /// Finds out what holds, also where the examples of rules are left to the caller.
+///
+/// # Errors
+///
+/// Fails like [`resolve`], but for the examples of rules only if they are checked.
 pub fn resolve_with(
     overrides: &SettingOverrides,
     host: &AppHost,
@@ -288,6 +292,10 @@ fn root(
 }
 
 /// Returns the directories that calls may reach with a manifest that lies in `directory`, if all of it holds.
+///
+/// # Errors
+///
+/// Fails if the host has no working directory.
 pub fn roots(
     overrides: &SettingOverrides,
     manifest: &Manifest,
@@ -310,6 +318,10 @@ fn requires(mut requires: RequirementSet, hosts: &[String]) -> RequirementSet {
 }
 
 /// Finds out where calls are recorded and for how long, for commands to which nothing else matters.
+///
+/// # Errors
+///
+/// Fails if the manifest cannot be read, or if the name of the journal is no path and no URL that haft knows.
 pub fn resolve_durability(
     overrides: &SettingOverrides,
     host: &AppHost,
@@ -427,6 +439,10 @@ fn protected(
 }
 
 /// Returns the manifest that is named, or the one that holds in the working directory.
+///
+/// # Errors
+///
+/// Fails if the named or the found manifest cannot be read, and if the host has no working directory.
 pub fn find_manifest(
     overrides: &SettingOverrides,
     host: &AppHost,

@@ -56,6 +56,10 @@ pub fn remove_old_sidecars(sessions: &Path, now: SystemTime, kept_days: Option<u
 }
 
 /// Returns the kept outputs of a run: those of its calls' outputs that lie where sessions keep them.
+///
+/// # Errors
+///
+/// Fails if the journal cannot be read.
 pub async fn sidecars_of_run(
     journal: &dyn Journal,
     run: &RunId,

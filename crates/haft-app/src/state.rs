@@ -24,6 +24,10 @@ pub struct StateDirectory {
 
 impl StateDirectory {
     /// Returns the state directory at this path; makes nothing.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the path is relative and the process has no working directory.
     pub fn new(path: PathBuf) -> Result<Self, AppError> {
         let directory = std::path::absolute(&path).map_err(|err| {
             AppError::configuration(format!(

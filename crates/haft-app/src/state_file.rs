@@ -7,6 +7,11 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
 /// Writes a file whole or not at all, and makes its directory if there is none.
+///
+/// # Errors
+///
+/// Fails if the directory or the file cannot be made, written, synchronised or renamed. The old file then still has its
+/// content.
 pub fn write(path: &Path, contents: &[u8]) -> io::Result<()> {
     if let Some(directory) = path.parent() {
         DirBuilder::new().recursive(true).mode(0o700).create(directory)?;

@@ -52,6 +52,10 @@ impl TrustStore {
     }
 
     /// Records that the user trusts this very manifest.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the record cannot be written. The manifest is then not trusted.
     pub fn grant(&self, manifest: &ManifestFile, now_ms: u64) -> Result<(), AppError> {
         let record =
             TrustRecord { path: manifest.path(), sha256: manifest.sha256(), trusted_at_ms: now_ms };
@@ -63,6 +67,10 @@ impl TrustStore {
     }
 
     /// Forgets that the user trusted this very manifest; returns whether they had.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the record cannot be removed. The manifest may then still be trusted.
     pub fn revoke(&self, manifest: &ManifestFile) -> Result<bool, AppError> {
         self.keep_content(manifest.path(), "")?;
         match std::fs::remove_file(self.record(manifest)) {

@@ -47,6 +47,10 @@ pub fn find(host: &AppHost) -> Result<Option<ManifestFile>, AppError> {
 }
 
 /// Returns what the user's own configuration says.
+///
+/// # Errors
+///
+/// Fails if the text is no manifest, or if it has settings that are not for all projects.
 pub fn parse(file: &ManifestFile, examples: ExampleChecks) -> Result<Manifest, AppError> {
     let manifest = file.parse_with(examples)?;
     let table: Table = toml::from_str(file.text()).map_err(|err| file.unusable(&err))?;

@@ -105,6 +105,10 @@ pub async fn agent_host(
 }
 
 /// Puts a host together that reads and changes sessions and asks no model.
+///
+/// # Errors
+///
+/// Fails like [`super::runtime`].
 pub async fn silent_host(
     settings: &EffectiveSettings,
     host: &AppHost,

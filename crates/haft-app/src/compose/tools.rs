@@ -39,6 +39,11 @@ pub struct AvailableTools {
 
 impl AvailableTools {
     /// Finds the tools. Python tools and servers that cannot be used are left out, and the host is notified of them.
+    ///
+    /// # Errors
+    ///
+    /// Fails if two sources bring tools of one id, if the settings name a tool that does not exist, or if a root cannot be
+    /// used.
     pub async fn find(settings: &EffectiveSettings, host: &AppHost) -> Result<Self, AppError> {
         Self::find_with(settings, host, ServerDiscovery::All).await
     }
@@ -130,6 +135,10 @@ impl AvailableTools {
 }
 
 /// Returns the MCP servers that the settings name, if they name any.
+///
+/// # Errors
+///
+/// Fails if a root cannot be used, or if the rules of the settings cannot be compiled.
 pub fn bridge(settings: &EffectiveSettings, host: &AppHost) -> Result<Option<McpBridge>, AppError> {
     if settings.mcp.enabled().next().is_none() {
         return Ok(None);
@@ -148,6 +157,10 @@ pub fn bridge(settings: &EffectiveSettings, host: &AppHost) -> Result<Option<Mcp
 }
 
 /// Returns the finder of Python tools. It starts a process only for files that the cache does not know.
+///
+/// # Errors
+///
+/// Fails if a root cannot be used, or if the rules of the settings cannot be compiled.
 pub fn finder(settings: &EffectiveSettings, host: &AppHost) -> Result<PythonToolFinder, AppError> {
     let ProcessParts { roots, launcher, sandbox, environment } = process_parts(settings, host)?;
     let rules = settings.rules.iter().cloned();

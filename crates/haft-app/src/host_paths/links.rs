@@ -29,6 +29,10 @@ enum PathStep {
 /// Returns the canonical path of something that is there, if no step on the way to it lies in a root.
 ///
 /// `path` must be absolute, the roots canonical.
+///
+/// # Errors
+///
+/// Fails if something on the way does not exist, or if a step of it lies in a root.
 pub fn canonical_outside_roots(path: &Path, roots: &[PathBuf]) -> Result<PathBuf, OutsideError> {
     if path.is_relative() {
         return Err(OutsideError::Missing);

@@ -65,6 +65,10 @@ pub(super) fn nothing() -> Value {
 
 impl CommandEntry {
     /// Returns the tool that the entry declares.
+    ///
+    /// # Errors
+    ///
+    /// Fails with all problems of the entry.
     pub fn tool(&self) -> Result<Tool, Vec<CommandToolProblem>> {
         let requires =
             self.requires.clone().map(|CommandRequires { fs, net, shell, capabilities }| {

@@ -46,6 +46,11 @@ pub(super) fn remote(
 }
 
 /// Returns the logins to a server, or why there are none.
+///
+/// # Errors
+///
+/// Fails if the server is a program, if a value of its entry cannot be read from the environment, and if the network settings
+/// cannot be used. The error does not show values.
 pub fn authorization(
     name: &str,
     entry: &ServerEntry,

@@ -18,6 +18,10 @@ pub struct PythonDirectories {
 impl PythonDirectories {
     /// Returns which names in the roots are to be protected, because they decide what the tools are and do; an error where
     /// that is not possible.
+    ///
+    /// # Errors
+    ///
+    /// Fails if one of the names cannot be protected, because it is a root or lies above one.
     pub fn protection<'a>(
         &self,
         roots: impl Iterator<Item = &'a PathBuf>,
@@ -30,6 +34,10 @@ impl PythonDirectories {
 
 /// Returns the directories that a manifest in `directory` and flags name, each once: what the manifest says of one that a
 /// flag names as well holds. One that a flag names must be there.
+///
+/// # Errors
+///
+/// Fails if a flag names something that is no directory.
 pub fn effective_entries(
     of_manifest: Vec<PythonEntry>,
     directory: &Path,
