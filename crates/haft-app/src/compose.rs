@@ -70,7 +70,8 @@ pub fn unknown_tool(registry: &Registry, name: &str) -> String {
 ///
 /// Fails if the journal cannot be opened, or if a rule or a list of tools names something unknown.
 pub async fn runtime(settings: &EffectiveSettings, host: &AppHost) -> Result<Runtime, AppError> {
-    runtime_of(&AvailableTools::find(settings, host).await?, settings, host).await
+    let journal = settings.durability.journal.open();
+    runtime_opening(journal, &AvailableTools::find(settings, host).await?, settings, host).await
 }
 
 /// Returns a runtime like [`runtime`], for calls of one tool. It starts no MCP server that cannot have that tool.
@@ -83,8 +84,9 @@ pub async fn tool_runtime(
     host: &AppHost,
     tool: &str,
 ) -> Result<Runtime, AppError> {
+    let journal = settings.durability.journal.open();
     let tools = AvailableTools::find_with(settings, host, ServerDiscovery::Tool(tool)).await?;
-    runtime_of(&tools, settings, host).await
+    runtime_opening(journal, &tools, settings, host).await
 }
 
 /// Returns a runtime like [`runtime`], for a front end that lists tools again when they change. It waits only briefly for MCP
@@ -97,8 +99,9 @@ pub async fn serving_runtime(
     settings: &EffectiveSettings,
     host: &AppHost,
 ) -> Result<Runtime, AppError> {
+    let journal = settings.durability.journal.open();
     let tools = AvailableTools::find_with(settings, host, ServerDiscovery::Serving).await?;
-    runtime_of(&tools, settings, host).await
+    runtime_opening(journal, &tools, settings, host).await
 }
 
 /// Returns a runtime that records calls of these tools in the journal of the settings.
@@ -112,7 +115,17 @@ pub async fn runtime_of(
     settings: &EffectiveSettings,
     host: &AppHost,
 ) -> Result<Runtime, AppError> {
-    let runtime = Runtime::new(recording_parts(tools, settings, host).await?)?;
+    runtime_opening(settings.durability.journal.open(), tools, settings, host).await
+}
+
+/// Returns a runtime that records calls in a journal that is being opened.
+async fn runtime_opening(
+    journal: impl Future<Output = Result<Arc<dyn Journal>, AppError>>,
+    tools: &AvailableTools,
+    settings: &EffectiveSettings,
+    host: &AppHost,
+) -> Result<Runtime, AppError> {
+    let runtime = Runtime::new(recording_parts(journal, tools, settings, host).await?)?;
     tools.watch_server_changes(&runtime, settings);
     Ok(runtime)
 }
@@ -128,7 +141,8 @@ pub fn runtime_on(
     settings: &EffectiveSettings,
     host: &AppHost,
 ) -> Result<Runtime, AppError> {
-    let runtime = Runtime::new(runtime_parts(journal, tools, settings, host)?)?;
+    let process = process_parts(settings, host)?;
+    let runtime = Runtime::new(runtime_parts(journal, process, tools, settings, host)?)?;
     tools.watch_server_changes(&runtime, settings);
     Ok(runtime)
 }
@@ -143,7 +157,8 @@ pub async fn plan_runtime(
     settings: &EffectiveSettings,
     host: &AppHost,
 ) -> Result<Runtime, AppError> {
-    let mut parts = recording_parts(tools, settings, host).await?;
+    let journal = settings.durability.journal.open();
+    let mut parts = recording_parts(journal, tools, settings, host).await?;
     parts.registry.add(plan_tool())?;
     // A rule that denies everything must not keep a plan from being recorded: recording it has no effect outside.
     parts.rules.push((RuleScope::Manifest, Rule::new(PLAN_TOOL, "*", RuleAction::Allow)));
@@ -154,17 +169,19 @@ pub async fn plan_runtime(
 
 /// Returns the parts of a runtime that records calls and snapshots. It also removes old outputs of sessions.
 async fn recording_parts(
+    journal: impl Future<Output = Result<Arc<dyn Journal>, AppError>>,
     tools: &AvailableTools,
     settings: &EffectiveSettings,
     host: &AppHost,
 ) -> Result<RuntimeParts, AppError> {
-    let journal = settings.durability.journal.open().await?;
+    let process = process_parts(settings, host)?;
+    let journal = journal.await?;
     sidecars::remove_old_sidecars(
         &host.state().sidecars(),
         UNIX_EPOCH + Duration::from_millis(host.now_ms()),
         settings.durability.keep_days,
     );
-    let mut parts = runtime_parts(Arc::clone(&journal), tools, settings, host)?;
+    let mut parts = runtime_parts(Arc::clone(&journal), process, tools, settings, host)?;
     parts.launcher = parts.launcher.with_recovery_log(host.state().concurrent_scans());
     parts.snapshots = snapshots::hook(&journal, settings, host, &parts)?;
     Ok(parts)
@@ -192,18 +209,20 @@ pub fn unrecorded_plan_runtime(
     settings: &EffectiveSettings,
     host: &AppHost,
 ) -> Result<Runtime, AppError> {
-    Ok(Runtime::new(runtime_parts(Arc::new(MemoryJournal::new()), tools, settings, host)?)?)
+    let (journal, process) = (Arc::new(MemoryJournal::new()), process_parts(settings, host)?);
+    Ok(Runtime::new(runtime_parts(journal, process, tools, settings, host)?)?)
 }
 
 /// Returns the parts of a runtime without snapshots. Fails if a rule names a tool or a capability that does not exist.
 fn runtime_parts(
     journal: Arc<dyn Journal>,
+    process: ProcessParts,
     tools: &AvailableTools,
     settings: &EffectiveSettings,
     host: &AppHost,
 ) -> Result<RuntimeParts, AppError> {
     permission_names::check(&settings.rules, &settings.requires.capabilities, tools.names(), host)?;
-    let ProcessParts { roots, launcher, sandbox, environment } = process_parts(settings, host)?;
+    let ProcessParts { roots, launcher, sandbox, environment } = process;
     Ok(RuntimeParts {
         registry: tools.offered().clone(),
         variables: variables(&roots, host),

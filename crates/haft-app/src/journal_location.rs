@@ -99,27 +99,43 @@ impl JournalLocation {
 
     /// Opens the journal, which is made if it is not there.
     ///
+    /// A file is opened on another thread from this call on, so that the caller can do other work meanwhile. The caller must
+    /// be in a Tokio runtime.
+    ///
     /// # Errors
     ///
     /// Fails if the file or the server cannot be reached, if it holds something else than a journal or one of a newer haft,
     /// and if this haft was built without PostgreSQL. The error names the step that helps, if there is one.
-    pub async fn open(&self) -> Result<Arc<dyn Journal>, AppError> {
-        let opened: Result<Arc<dyn Journal>, JournalError> = match &self.store {
+    pub fn open(&self) -> impl Future<Output = Result<Arc<dyn Journal>, AppError>> + Send + use<> {
+        let location = self.clone();
+        let opening = match &self.store {
             JournalStore::File(path) => {
-                SqliteJournal::open(path).map(|journal| Arc::new(journal) as _)
+                let path = path.clone();
+                Some(tokio::task::spawn_blocking(move || SqliteJournal::open(&path)))
             }
-            #[cfg(feature = "postgres")]
-            JournalStore::Server(url) => {
-                PostgresJournal::connect(url).await.map(|journal| Arc::new(journal) as _)
-            }
-            #[cfg(not(feature = "postgres"))]
-            JournalStore::Server(_) => {
-                let message = "this haft was built without PostgreSQL, so it opens files only: build it with the \
-                               feature postgres, or name a file";
-                return Err(AppError::configuration(message));
-            }
+            JournalStore::Server(_) => None,
         };
-        opened.map_err(|err| self.explained(err))
+        async move {
+            let opened: Result<Arc<dyn Journal>, JournalError> = match (&location.store, opening) {
+                (JournalStore::File(_), opening) => {
+                    match opening.expect("a file is being opened").await {
+                        Ok(opened) => opened.map(|journal| Arc::new(journal) as _),
+                        Err(err) => std::panic::resume_unwind(err.into_panic()),
+                    }
+                }
+                #[cfg(feature = "postgres")]
+                (JournalStore::Server(url), _) => {
+                    PostgresJournal::connect(url).await.map(|journal| Arc::new(journal) as _)
+                }
+                #[cfg(not(feature = "postgres"))]
+                (JournalStore::Server(_), _) => {
+                    let message = "this haft was built without PostgreSQL, so it opens files only: build it with the \
+                                   feature postgres, or name a file";
+                    return Err(AppError::configuration(message));
+                }
+            };
+            opened.map_err(|err| location.explained(err))
+        }
     }
 
     /// Opens the journal to look at it, also where it cannot be written; `None` if there is none yet.
