@@ -15,6 +15,7 @@ mod markers;
 mod measure;
 mod process;
 mod repository;
+mod rubric;
 mod rust_text;
 mod setup;
 mod soak;
@@ -83,6 +84,12 @@ const COMMANDS: &[XtaskCommand] = &[
         "",
         "Run kills, fuzz targets and shell lines at length; the fuzz targets alone take 10 minutes each",
         soak::run,
+    ),
+    command(
+        "rubric",
+        "[--write]",
+        "Make the bad calls of the rubric and check what a model reads, or accept the answers as they are",
+        rubric::run,
     ),
     command(
         "generated",

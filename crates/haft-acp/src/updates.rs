@@ -196,7 +196,9 @@ impl SessionUpdates {
         let is_open = self.running_calls.insert(call.id.clone(), shown).is_some();
         let is_announced = self.streaming_calls.remove(&call.id) || is_open;
         let line = match call.tool {
-            "read" => call.input.get("start_line").and_then(line),
+            "read" => {
+                call.input.get("start_line").or_else(|| call.input.get("offset")).and_then(line)
+            }
             "lsp" => call.input.get("line").and_then(line),
             _ => None,
         };

@@ -190,7 +190,7 @@ async fn make_call(
         ToolCallArguments::Object(input) => input.clone(),
         ToolCallArguments::Malformed { problem, .. } => {
             let error_text = format!(
-                "{} was not called, because its arguments cannot be read: {problem}",
+                "{} was not called, because its arguments cannot be read: {problem}. Send them again as one JSON object.",
                 pending.tool
             );
             let code = Some(ErrorCode::InvalidInput);

@@ -3,7 +3,7 @@
 
 use haft_contract::Envelope;
 use haft_journal::{
-    MessageFinish, MessageKind, MessagePart, MessageRole, PartKind, PartState, SessionMessage,
+    MessageFinish, MessageKind, MessagePart, MessageRole, PartKind, SessionMessage,
 };
 use haft_model::{ModelMessage, ToolCall, ToolCallArguments};
 use serde_json::Value;
@@ -148,10 +148,7 @@ pub(crate) fn result_text(part: &MessagePart) -> String {
         }
         None => return "[haft: this call has no answer yet]".to_owned(),
     };
-    let mut text = envelope.text();
-    if text.is_empty() && part.state == Some(PartState::OutputAvailable) {
-        text.push_str("[haft: no output]");
-    }
+    let mut text = envelope.text_for_model();
     if let Some(advice) = envelope.metadata().refusal.as_deref().and_then(sentence_for_agent) {
         text.push_str(&format!("\n\n[haft: {advice}]"));
     }

@@ -242,10 +242,12 @@ impl AgentTurn {
             let offer = |contract: Arc<haft_contract::Contract>| ToolOffer {
                 name: contract.id.wire_name(),
                 description: contract.listed_description().into_owned(),
-                parameters: contract.parameters.clone(),
+                parameters: contract.listed_parameters(),
             };
-            let tools: Vec<ToolOffer> =
-                context.connection.listed_tools().into_iter().map(offer).collect();
+            let tools: Vec<ToolOffer> = {
+                let can_ask = context.host.parts.asker.can_ask();
+                context.connection.tools_listed_for(can_ask).into_iter().map(offer).collect()
+            };
             if compaction::is_context_full(&self.log, system, &tools) && !is_compacted {
                 is_compacted = true;
                 self.compact_session().await?;

@@ -15,8 +15,8 @@ use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
 use haft::{
-    ConfineMode, Connection, ConnectionOptions, ReadablePaths, Registry, Runtime, RuntimeParts,
-    Sandbox, ToolListing, WorkspaceRoots,
+    ConfineMode, Connection, ConnectionOptions, ModelView, ReadablePaths, Registry, Runtime,
+    RuntimeParts, Sandbox, ToolListing, WorkspaceRoots,
 };
 use haft_agent::AgentRegistry;
 use haft_contract::{PatternVariables, RunId};
@@ -25,6 +25,7 @@ use haft_mcp::ServerDiscovery;
 use haft_plan::drive::{PLAN_TOOL, plan_tool};
 use haft_policy::{Rule, RuleAction, RuleScope};
 use haft_sandbox::{Enforcement, Launcher, Mechanisms, Network};
+use haft_tools::Profile;
 
 pub use self::agent::{agent_host, agent_paths};
 pub use self::tools::{AvailableTools, bridge, finder};
@@ -468,6 +469,7 @@ pub fn open_connection(
         holds_repeated_calls: is_mcp || front_end == "cli",
         // A client that speaks MCP lists the tools to a model.
         listing: if is_mcp { ToolListing::Searched } else { ToolListing::All },
+        model_view: is_mcp.then(|| model_view(settings)).flatten(),
         ..connection_options(runtime, settings, host, front_end)?
     })?)
 }
@@ -481,9 +483,18 @@ fn open_agent_connection(
 ) -> Result<Connection, AppError> {
     Ok(runtime.open_connection(ConnectionOptions {
         listing: ToolListing::Searched,
+        model_view: model_view(settings),
         subagents: agents.subagents(),
         ..connection_options(runtime, settings, host, agent::FRONT_END)?
     })?)
+}
+
+/// Returns how answers are shown to a model. The profile `smithers` promises the whole output within its own limits.
+fn model_view(settings: &EffectiveSettings) -> Option<ModelView> {
+    match settings.profile {
+        Profile::Contract => Some(ModelView { shown_chars_max: settings.shown_chars }),
+        Profile::Smithers => None,
+    }
 }
 
 /// Returns the options of a connection with the rules of the user's flags.

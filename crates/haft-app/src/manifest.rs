@@ -140,6 +140,8 @@ pub struct ManifestLimits {
     pub timeout_ms: Option<u64>,
     /// The tools of Python files and MCP servers that a model is shown at once.
     pub listed_tools: Option<usize>,
+    /// The longest answer that a model is shown, in characters.
+    pub shown_chars: Option<usize>,
 }
 
 /// A manifest as it lies on disk. It is read once, so that what is judged, hashed and used is the same content.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use haft::{CallLimits, RepeatPolicy};
+use haft::{CallLimits, RepeatPolicy, SHOWN_CHARS_DEFAULT};
 use haft_contract::{RequirementSet, ToolId};
 use haft_policy::{NetworkGuard, Rule, RuleAction, RuleScope};
 use haft_sandbox::proxy::UpstreamProxy;
@@ -67,6 +67,8 @@ pub struct EffectiveSettings {
     pub allow_hosts: Vec<String>,
     /// Bounds of every call.
     pub limits: CallLimits,
+    /// The longest answer that a model is shown, in characters.
+    pub shown_chars: usize,
     /// Whether commands get the ordinary network.
     pub allow_network: bool,
     /// The proxy through which granted hosts are reached.
@@ -250,6 +252,7 @@ pub fn resolve_with(
         allow: overrides.allow.clone(),
         allow_hosts: overrides.allow_host.clone(),
         limits: limits(overrides, &manifest.limits),
+        shown_chars: manifest.limits.shown_chars.unwrap_or(SHOWN_CHARS_DEFAULT),
         allow_network: overrides.allow_network.or(manifest.allow_network).unwrap_or(false),
         proxy,
         network_guard: guard.or(by_profile).map(NetworkGuard::from),

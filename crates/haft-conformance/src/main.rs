@@ -47,6 +47,7 @@ async fn serve() -> Result<(), Failure> {
             address: TaskAttempt::default(),
             resume: ResumeMode::Continue,
             clock: Arc::new(SystemClock),
+            advise: haft_mcp::plain_advice,
             explain: |err| err.to_string(),
             state_key: random::<STATE_KEY_BYTES>().map_err(|err| err.to_string())?,
             resource_provider: Some(Arc::clone(&offerings) as _),

@@ -61,6 +61,23 @@ pub struct Contract {
     /// The data that the tool keeps in the connection, if any.
     #[serde(skip)]
     pub connection_store: Option<ConnectionStore>,
+    /// When the tool is listed to a model.
+    #[serde(skip)]
+    pub listed_if: ListingCondition,
+}
+
+/// When a tool is listed to a model: a tool that cannot work costs the model's attention, and a call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum ListingCondition {
+    /// In every connection.
+    #[default]
+    Always,
+    /// Where a person can be asked.
+    CanAsk,
+    /// Where a rule allows some host, or a person can be asked.
+    HasHosts,
+    /// Nowhere, because a part that the tool needs is not configured or not installed.
+    Never,
 }
 
 /// The data that a tool keeps in the connection beyond its calls. A connection takes it over from recorded calls.
@@ -142,6 +159,16 @@ impl Contract {
         }
     }
 
+    /// Returns the schema of the input as a model reads it. A tool of haft's own leaves out bounds: an input beyond one is rare, and
+    /// its error names the bound.
+    pub fn listed_parameters(&self) -> Value {
+        let mut parameters = self.parameters.clone();
+        if self.origin == ToolOrigin::Native {
+            remove_bounds(&mut parameters);
+        }
+        parameters
+    }
+
     /// Returns the part that drives retries.
     pub fn metadata(&self) -> ToolMetadata {
         ToolMetadata {
@@ -152,11 +179,66 @@ impl Contract {
     }
 }
 
+/// The keywords of bounds.
+const BOUNDS: [&str; 8] = [
+    "minLength",
+    "maxLength",
+    "minItems",
+    "maxItems",
+    "minimum",
+    "maximum",
+    "exclusiveMinimum",
+    "exclusiveMaximum",
+];
+
+fn remove_bounds(schema: &mut Value) {
+    let Value::Object(fields) = schema else { return };
+    fields.retain(|name, _| !BOUNDS.contains(&name.as_str()));
+    for (name, value) in fields {
+        match value {
+            // The names in here are parameters, not keywords.
+            Value::Object(properties) if name == "properties" => {
+                properties.values_mut().for_each(remove_bounds);
+            }
+            Value::Object(_) => remove_bounds(value),
+            Value::Array(items) => items.iter_mut().for_each(remove_bounds),
+            _ => {}
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use crate::{Tool, ToolError, ToolOrigin};
 
     use super::*;
+
+    #[test]
+    fn a_model_reads_a_schema_without_bounds() {
+        let parameters = serde_json::json!({
+            "type": "object",
+            "properties": {
+                "maximum": {"type": "string", "maxLength": 5},
+                "list": {"type": "array", "maxItems": 3, "items": {"type": "integer", "minimum": 1}},
+            },
+            "additionalProperties": false,
+        });
+        let listed = |origin: ToolOrigin| {
+            let run = |_: Value, _| async { Ok::<_, ToolError>("") };
+            let tool = Tool::new("a").origin(origin).execute_json(parameters.clone(), run);
+            tool.valid_contract().unwrap().listed_parameters()
+        };
+        let expect = serde_json::json!({
+            "type": "object",
+            "properties": {
+                "maximum": {"type": "string"},
+                "list": {"type": "array", "items": {"type": "integer"}},
+            },
+            "additionalProperties": false,
+        });
+        assert_eq!(listed(ToolOrigin::Native), expect);
+        assert_eq!(listed(ToolOrigin::Python), parameters);
+    }
 
     #[test]
     fn what_a_stranger_wrote_is_cut_where_it_is_listed() {

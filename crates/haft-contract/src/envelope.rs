@@ -54,7 +54,22 @@ impl Envelope {
         self.metadata().code
     }
 
-    /// Returns the answer as a model reads it: strings bare, lists one entry a line, anything else as JSON.
+    /// Returns the answer as a model reads it. It is the [text](Self::text), or a sentence if the text is empty: a model takes
+    /// an empty answer for a failure, and some providers refuse it.
+    pub fn text_for_model(&self) -> String {
+        let text = self.text();
+        if !text.is_empty() {
+            return text;
+        }
+        let metadata = self.metadata();
+        match (&metadata.empty_note, metadata.exit_code) {
+            (Some(note), _) => note.clone(),
+            (None, Some(status)) => format!("(exit {status}, no output)"),
+            (None, None) => "(no output)".to_owned(),
+        }
+    }
+
+    /// Returns the answer as text: strings bare, lists one entry a line, anything else as JSON.
     ///
     /// A cut output is its `head`, a line that says what was cut and where the rest is, and its `tail`.
     pub fn text(&self) -> String {
@@ -99,6 +114,18 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_model_never_reads_an_empty_answer() {
+        let check = |metadata: EnvelopeMetadata, expect: &str| {
+            assert_eq!(Envelope::Output { data: json!(""), metadata }.text_for_model(), expect);
+        };
+        check(EnvelopeMetadata::default(), "(no output)");
+        let command = EnvelopeMetadata { exit_code: Some(0), ..EnvelopeMetadata::default() };
+        check(command, "(exit 0, no output)");
+        let empty_note = Some("(empty file)".to_owned());
+        check(EnvelopeMetadata { empty_note, ..EnvelopeMetadata::default() }, "(empty file)");
+    }
 
     #[test]
     fn a_model_reads_text_where_there_is_text() {

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::output_gap::OutputGap;
 use crate::{EnforcedConfinement, ErrorCode, OutboundConnection, Refusal, WithheldPath};
 
 /// How a call went.
@@ -18,6 +19,12 @@ pub struct EnvelopeMetadata {
     /// Why the rest of a cut output could not be kept, or why not all of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_lost: Option<String>,
+    /// The part of a cut output that is left out, and where to read on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gap: Option<OutputGap>,
+    /// The sentence that a model reads if the output is empty.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub empty_note: Option<String>,
     /// The journal's name of the call: `run/node/iteration/attempt/seq`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call_id: Option<String>,
@@ -78,18 +85,27 @@ pub struct EnvelopeMetadata {
 
 /// Says what was cut out between `head` and `tail`, in words for a model.
 pub(crate) fn cut_text(head: &str, tail: Option<&str>, metadata: &EnvelopeMetadata) -> String {
-    let rest = match (&metadata.output_path, &metadata.output_lost) {
-        (Some(path), None) => format!("[output cut here; all of it: {path} (use read)]"),
-        (Some(path), Some(lost)) => {
-            format!("[output cut here; more of it: {path} (use read), but {lost}]")
-        }
-        (None, Some(lost)) => format!("[output cut here; {lost}]"),
-        (None, None) => "[output cut here]".to_owned(),
-    };
+    let rest = gap_note(metadata);
     let newline = if head.is_empty() || head.ends_with('\n') { "" } else { "\n" };
     match tail {
         Some(tail) => format!("{head}{newline}{rest}\n{tail}"),
         None => format!("{head}{newline}{rest}"),
+    }
+}
+
+/// Returns the line that stands in place of what was cut.
+fn gap_note(metadata: &EnvelopeMetadata) -> String {
+    let what = match &metadata.gap {
+        Some(gap) => gap.to_string(),
+        None => "output cut here".to_owned(),
+    };
+    let next = metadata.gap.as_ref().and_then(OutputGap::next_part);
+    let next = next.map_or_else(|| "use read".to_owned(), |next| format!("read it with {next}"));
+    match (&metadata.output_path, &metadata.output_lost) {
+        (Some(path), None) => format!("[{what}; all of it: {path} ({next})]"),
+        (Some(path), Some(lost)) => format!("[{what}; more of it: {path} ({next}), but {lost}]"),
+        (None, Some(lost)) => format!("[{what}; {lost}]"),
+        (None, None) => format!("[{what}]"),
     }
 }
 

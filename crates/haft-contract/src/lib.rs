@@ -26,6 +26,7 @@
 
 mod access;
 mod address;
+mod alias;
 mod background_process;
 mod backoff;
 mod client;
@@ -45,6 +46,7 @@ mod key;
 pub mod limits;
 mod net;
 mod output;
+mod output_gap;
 mod refusal;
 mod requirement;
 mod schema;
@@ -55,8 +57,10 @@ mod tool;
 mod withheld;
 
 pub use access::{Access, CommandLine, PartialWord};
+pub use alias::ParameterAlias;
 pub use contract::{
-    ConnectionStore, Contract, OutputLimit, ShellParameter, ToolMetadata, ToolOrigin,
+    ConnectionStore, Contract, ListingCondition, OutputLimit, ShellParameter, ToolMetadata,
+    ToolOrigin,
 };
 pub use effect::{Effect, ToolKind};
 pub use tool::{DefinitionError, ProbeResult, Tool, ToolBuilder};
@@ -95,8 +99,9 @@ pub use envelope_metadata::EnvelopeMetadata;
 pub use error_code::ErrorCode;
 pub use invisible::{clean, cut, end_of, is_invisible};
 pub use output::{
-    ConfinementReport, Excerpt, FailedAt, IntoOutput, OutputBody, ToolError, ToolOutput,
+    ConfinementReport, Excerpt, FailedAt, FilePart, IntoOutput, OutputBody, ToolError, ToolOutput,
 };
+pub use output_gap::OutputGap;
 pub use refusal::{AllowingRule, DecidingRule, Refusal, RefusalGrounds, RefusalSource, Remedy};
 pub use withheld::{WithheldAccess, WithheldPath};
 

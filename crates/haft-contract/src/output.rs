@@ -19,6 +19,33 @@ pub struct ToolOutput {
     pub confined: Option<ConfinementReport>,
     /// The text that the tool printed beside its answer, for people; bounded by the tool.
     pub log: Option<String>,
+    /// The sentence that a model reads if the answer is empty, such as where a search without a match looked.
+    pub empty_note: Option<String>,
+    /// The part of a file that the answer is, if it is one.
+    pub file_part: Option<FilePart>,
+}
+
+/// A part of a file. If a front end shows less than the whole part, it says how to read on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FilePart {
+    /// Lines.
+    Lines {
+        /// The number of the first line, from 1.
+        first: u64,
+        /// The offset of its first byte in the file.
+        first_byte: u64,
+        /// The number of lines in the file, if it is known.
+        total: Option<u64>,
+        /// Whether more lines were wanted than a call can answer.
+        goes_on: bool,
+    },
+    /// Bytes.
+    Bytes {
+        /// The offset of the first byte.
+        first: u64,
+        /// The size of the file.
+        total: u64,
+    },
 }
 
 /// The report about the confinement of the processes of a call.
@@ -104,7 +131,7 @@ impl Excerpt {
 impl ToolOutput {
     /// Returns an answer of `body` alone.
     pub fn new(body: OutputBody) -> Self {
-        Self { body, exit_code: None, confined: None, log: None }
+        Self { body, exit_code: None, confined: None, log: None, empty_note: None, file_part: None }
     }
 
     /// Returns an answer of text.

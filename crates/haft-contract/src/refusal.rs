@@ -126,6 +126,68 @@ pub struct AllowingRule {
     pub pattern: String,
 }
 
+impl Refusal {
+    /// Returns what a model can do about the refusal, in at most two sentences; nothing if the reason says all.
+    ///
+    /// If only a person can lift the refusal, the advice tells the model what to tell the user. `user_step` words a remedy as one
+    /// thing that the user does.
+    pub fn advice_for_model(&self, user_step: impl Fn(&Remedy) -> String) -> Option<String> {
+        // Of the alternatives, a model gets the first.
+        let first = self.remedies.first().map(std::mem::discriminant);
+        let steps = self.remedies.iter().filter(|it| Some(std::mem::discriminant(*it)) == first);
+        let steps: Vec<String> = steps.map(user_step).collect();
+        let steps = steps.join(", and ");
+        match self.remedies.first() {
+            Some(Remedy::NameFiles(paths)) => {
+                let paths = paths.join(", ");
+                return Some(format!(
+                    "Make the call again and name the files, in place of {paths}."
+                ));
+            }
+            Some(Remedy::Settle(_)) => {
+                return Some(format!(
+                    "Do not make it again. Tell the user: find out whether it happened, then {steps}."
+                ));
+            }
+            Some(
+                Remedy::AllowTool(_)
+                | Remedy::AllowHost(_)
+                | Remedy::AddRule(_)
+                | Remedy::Login(_)
+                | Remedy::Trust,
+            ) => return Some(format!("Go on without it, or tell the user: {steps}.")),
+            // The reason asks to leave the path, or to have the user change it.
+            Some(Remedy::Unprotect(_)) | None => {}
+        }
+        let advice = match &self.decided_by {
+            RefusalSource::Capabilities => {
+                "Use what is granted, or tell the user what you need and why."
+            }
+            RefusalSource::Rule(_) => {
+                "Go on without it, or tell the user which rule is in the way."
+            }
+            RefusalSource::Person => "Do not try it in another way. Ask the user how to go on.",
+            RefusalSource::NoAnswer | RefusalSource::Watchdog => {
+                "Go on without it, or tell the user to do it."
+            }
+            RefusalSource::NetworkGuard => {
+                "Work offline, or tell the user which host you need and why."
+            }
+            RefusalSource::DangerousTool => "Go on without it, or ask the user to allow the tool.",
+            // The reason of these says what to do.
+            RefusalSource::Contract
+            | RefusalSource::ProtectedPath
+            | RefusalSource::HiddenPath
+            | RefusalSource::Roots
+            | RefusalSource::Sandbox
+            | RefusalSource::Server
+            | RefusalSource::Journal
+            | RefusalSource::Caller => return None,
+        };
+        Some(advice.to_owned())
+    }
+}
+
 impl RefusalSource {
     /// Returns what decides a refusal of this code, or `None` if the code is of a call that failed in another way.
     pub fn of_code(code: ErrorCode) -> Option<Self> {
@@ -172,7 +234,7 @@ impl fmt::Display for Remedy {
             Self::Trust => f.write_str("trust the settings that name it"),
             Self::Unprotect(pattern) => write!(f, "take {pattern:?} off the protected paths"),
             Self::Settle(call) => {
-                write!(f, "find out whether call {call} happened, and settle it")
+                write!(f, "settle call {call}")
             }
             Self::Login(server) => write!(f, "log in to the server {server}"),
             Self::NameFiles(paths) => {

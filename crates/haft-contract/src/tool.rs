@@ -8,11 +8,12 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use crate::alias::{ParameterAlias, resolve_aliases};
 use crate::schema::{empty_object, schema_of};
 use crate::{
     Access, BoxFuture, ConnectionStore, Contract, Cx, Effect, ErrorCode, IdError, IntoOutput,
-    OutputLimit, RequirementSet, ShellParameter, ToolError, ToolId, ToolKind, ToolMetadata,
-    ToolOrigin, ToolOutput,
+    ListingCondition, OutputLimit, RequirementSet, ShellParameter, ToolError, ToolId, ToolKind,
+    ToolMetadata, ToolOrigin, ToolOutput,
 };
 
 type Accesses = dyn Fn(&Value) -> Result<Vec<Access>, ToolError> + Send + Sync;
@@ -52,6 +53,7 @@ pub struct Tool {
     probe: Option<Arc<Probe>>,
     uses_context: bool,
     has_generated_schema: bool,
+    aliases: Vec<ParameterAlias>,
     definition_error: Option<DefinitionError>,
 }
 
@@ -83,6 +85,7 @@ pub struct ToolBuilder {
     accesses: Arc<Accesses>,
     timeout_ms: Arc<TimeoutMs>,
     probe: Option<Arc<Probe>>,
+    aliases: Vec<ParameterAlias>,
     definition_error: Option<DefinitionError>,
 }
 
@@ -115,10 +118,12 @@ impl Tool {
                 only_changes_files: false,
                 delegates: false,
                 connection_store: None,
+                listed_if: ListingCondition::Always,
             },
             accesses: Arc::new(|_| Ok(Vec::new())),
             timeout_ms: Arc::new(|_| None),
             probe: None,
+            aliases: Vec::new(),
             definition_error,
         }
     }
@@ -140,6 +145,11 @@ impl Tool {
     /// its idempotency key, which is nearly always a mistake.
     pub fn uses_context(&self) -> bool {
         self.uses_context
+    }
+
+    /// Moves the values of parameters that have other names to the tool's own parameters.
+    pub fn resolve_aliases(&self, input: &mut Value) {
+        resolve_aliases(&self.aliases, input);
     }
 
     /// Returns why the code could not take `input`, which a schema can leave open: a number too large for its type.
@@ -247,6 +257,12 @@ impl ToolBuilder {
         self
     }
 
+    /// Adds other names of parameters. They are accepted and not published, and calls are recorded with the tool's own names.
+    pub fn aliases(mut self, aliases: &[ParameterAlias]) -> Self {
+        self.aliases.extend_from_slice(aliases);
+        self
+    }
+
     /// Keeps input fields out of the journal: only their size and SHA-256 are stored.
     pub fn redacted(mut self, fields: &[&str]) -> Self {
         self.contract.redacted = fields.iter().map(|&field| field.to_owned()).collect();
@@ -294,6 +310,12 @@ impl ToolBuilder {
     /// each other, whatever their effect: those of the subagents are judged and recorded one by one.
     pub fn delegates(mut self) -> Self {
         self.contract.delegates = true;
+        self
+    }
+
+    /// Says when the tool is listed to a model. The default is always.
+    pub fn listed_if(mut self, condition: ListingCondition) -> Self {
+        self.contract.listed_if = condition;
         self
     }
 
@@ -454,7 +476,7 @@ impl ToolBuilder {
     }
 
     fn finish_with(self, parameters: Value, parse: Arc<Parse>, execute: Arc<Execute>) -> Tool {
-        let Self { mut contract, accesses, timeout_ms, probe, definition_error } = self;
+        let Self { mut contract, accesses, timeout_ms, probe, aliases, definition_error } = self;
         contract.parameters = parameters;
         let definition_error = definition_error.or_else(|| {
             if contract.parameters.get("type").is_none_or(|name| name != "object") {
@@ -476,6 +498,7 @@ impl ToolBuilder {
             probe,
             uses_context: true,
             has_generated_schema: false,
+            aliases,
             definition_error,
         }
     }

@@ -15,3 +15,11 @@ pub struct LspOptions {
     /// workspace, so the rules for commands apply to servers in this case.
     pub is_unconfined: bool,
 }
+
+impl LspOptions {
+    /// Returns whether a server of any language is installed.
+    pub(crate) fn has_server(&self) -> bool {
+        let mut commands = self.languages.iter().flat_map(|language| &language.commands);
+        commands.any(|command| self.programs.find(command).is_ok())
+    }
+}

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use haft_contract::{
-    Access, CommandLine, Cx, ErrorCode, RequirementSet, ShellRequirement, Tool, ToolError,
-    ToolKind, ToolOutput,
+    Access, CommandLine, Cx, ErrorCode, ListingCondition, RequirementSet, ShellRequirement, Tool,
+    ToolError, ToolKind, ToolOutput,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -82,14 +82,19 @@ pub fn lsp(options: LspOptions) -> Tool {
     let languages = options.languages.clone();
     let is_unconfined = options.is_unconfined;
     let requires = requires(&options);
+    let listed_if = match options.has_server() {
+        true => ListingCondition::Always,
+        false => ListingCondition::Never,
+    };
     let pool = Arc::new(LanguageServerPool::new(options));
     Tool::new(LSP_TOOL)
         .description(
-            "Ask a language server about code: where a name is defined or used, what it is, what is wrong with a file, \
-             which symbols there are. Definitions, references and hover take line, and query (the name in that line) or \
+            "Ask a language server about code: definitions, references, hover, diagnostics, symbols of a file or project. \
+             Definitions, references and hover take line, and query (the name in that line) or \
              column; symbols take query to search the whole project. Sees files as they are now.",
         )
         .kind(ToolKind::Search)
+        .listed_if(listed_if)
         .requires(requires)
         .accesses(move |input: &LspInput| accesses(input, &languages, is_unconfined))
         .execute_with(move |input: LspInput, cx: Cx| {

@@ -90,6 +90,12 @@ impl AskSupport {
     }
 }
 
+/// Returns whether the client of a request shows forms to a person.
+pub(crate) fn can_ask(cx: &RequestContext<RoleServer>) -> bool {
+    let declared = cx.client_capabilities();
+    declared.is_some_and(|client| DeclaredClientCapabilities::of(&client).forms)
+}
+
 /// The lines between a call and its client.
 pub(crate) struct AskChannel {
     /// Asks the person, if the client shows forms.

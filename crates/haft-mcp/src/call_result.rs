@@ -5,8 +5,8 @@ use haft_contract::{ContentPart, Contract, Envelope, EnvelopeMetadata};
 use rmcp::model::{CallToolResult, ContentBlock, MetaObject, Resource};
 use serde_json::{Value, json};
 
-use crate::advice::sentence_for_model;
 use crate::content::content_block;
+use crate::server_parts::RefusalAdviser;
 use crate::tool::output_schema;
 
 /// Returns the result of a call of the tool `contract`. `link` leads to all of an output that was cut.
@@ -14,11 +14,12 @@ pub(crate) fn call_result(
     envelope: &Envelope,
     contract: Option<&Contract>,
     link: Option<Resource>,
+    advise: RefusalAdviser,
 ) -> CallToolResult {
     let promised = contract.and_then(output_schema).is_some();
     let mut result = match envelope {
         Envelope::Error { error_text, metadata } => {
-            let advice = metadata.refusal.as_deref().and_then(sentence_for_model);
+            let advice = metadata.refusal.as_deref().and_then(advise);
             let texts = std::iter::once(error_text.clone()).chain(advice);
             CallToolResult::error(texts.map(ContentBlock::text).collect())
         }
@@ -27,7 +28,7 @@ pub(crate) fn call_result(
             let text = format!(
                 "the call succeeded, but its answer is too long to be given in the form that the \
                  tool's output schema promises\n{}",
-                envelope.text()
+                envelope.text_for_model()
             );
             CallToolResult::error(vec![ContentBlock::text(text)])
         }
@@ -40,7 +41,7 @@ pub(crate) fn call_result(
             let parts = metadata.content.then(|| ContentPart::of_data(data)).flatten();
             CallToolResult::success(match parts {
                 Some(parts) => parts.into_iter().map(content_block).collect(),
-                None => vec![ContentBlock::text(envelope.text())],
+                None => vec![ContentBlock::text(envelope.text_for_model())],
             })
         }
     };

@@ -26,8 +26,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::advice::sentence_for_model;
-use crate::ask_channel::{AskMethod, AskSupport};
+use crate::ask_channel::{self, AskMethod, AskSupport};
 use crate::call_limiter::CallLimiter;
 use crate::call_result::call_result;
 use crate::client_requests;
@@ -47,7 +46,7 @@ use crate::request_state::{CallBinding, RequestStateSigner};
 use crate::resource_provider::{McpCompletion, McpPrompt, McpResource, McpResourceProvider};
 use crate::resource_subscriptions::{self, ResourceSubscriptions};
 use crate::runs::{ConnectionRuns, run_error};
-use crate::server_parts::{McpServerParts, RunErrorExplainer};
+use crate::server_parts::{McpServerParts, RefusalAdviser, RunErrorExplainer};
 use crate::suspended_calls::{SuspendedCallOutcome, SuspendedCalls};
 use crate::tool::mcp_tool;
 
@@ -80,6 +79,7 @@ pub(crate) struct McpServerHandler {
     tool_list_task: OnceLock<AbortOnDropHandle<()>>,
     instructions: String,
     explain: RunErrorExplainer,
+    advise: RefusalAdviser,
     resource_provider: Option<Arc<dyn McpResourceProvider>>,
     subscriptions: ResourceSubscriptions,
     // Written when an older client sets its level, read by each of its calls.
@@ -105,6 +105,7 @@ impl McpServerHandler {
             resume,
             clock,
             explain,
+            advise,
             state_key,
             resource_provider,
         } = server;
@@ -116,6 +117,7 @@ impl McpServerHandler {
             call_meta_defaults: CallMetaDefaults { address, resume },
             outputs: Arc::default(),
             explain,
+            advise,
             resource_provider,
             subscriptions: ResourceSubscriptions::default(),
             log_level: Mutex::default(),
@@ -218,7 +220,7 @@ impl McpServerHandler {
                         && envelope.code() == Some(ErrorCode::ToolNotFound)
                     {
                         let advice = envelope.metadata().refusal.as_deref();
-                        let advice = advice.and_then(sentence_for_model);
+                        let advice = advice.and_then(self.advise);
                         let text = match advice {
                             Some(advice) => format!("{error_text}. {advice}"),
                             None => error_text.clone(),
@@ -227,7 +229,7 @@ impl McpServerHandler {
                     }
                     let path = envelope.metadata().output_path.as_deref();
                     let link = path.and_then(|path| self.outputs.add_output(path));
-                    let mut result = call_result(&envelope, contract, link);
+                    let mut result = call_result(&envelope, contract, link, self.advise);
                     result.content.extend(note.map(ContentBlock::text));
                     return Ok(result.into());
                 }
@@ -321,12 +323,12 @@ impl ServerHandler for McpServerHandler {
     async fn list_tools(
         &self,
         page: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
+        cx: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         check_first_page(page)?;
         // Where tools are yet to be found, the next list may be another one.
         let is_whole = self.connection.unlisted_count() == 0;
-        let listed = self.connection.listed_tools();
+        let listed = self.connection.tools_listed_for(ask_channel::can_ask(&cx));
         let tools: Vec<Tool> = listed.iter().map(|contract| mcp_tool(contract)).collect();
         Ok(ListToolsResult::with_all_items(tools)
             .with_ttl_ms(if is_whole { CACHE_MS } else { 0 })
@@ -499,7 +501,14 @@ impl ServerHandler for McpServerHandler {
         let method = request.method.as_str();
         let is_gone = is_modern(&cx) && HANDSHAKE_METHODS.contains(&method);
         if KNOWN_METHODS.contains(&method) && !is_gone {
-            let message = format!("the params of {} do not have the form it takes", request.method);
+            let arguments = request.params.as_ref().and_then(|params| params.get("arguments"));
+            let message = match arguments.filter(|arguments| !arguments.is_object()) {
+                Some(found) => format!(
+                    "arguments: expected an object such as {{\"path\": \"README.md\"}}, found {}",
+                    haft::shown_value(found)
+                ),
+                None => format!("the params of {} do not have the form it takes", request.method),
+            };
             return Err(ErrorData::invalid_params(message, None));
         }
         Err(ErrorData::new(ProtocolCode::METHOD_NOT_FOUND, request.method, None))

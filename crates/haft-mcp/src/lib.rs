@@ -38,6 +38,7 @@ mod streamable_http;
 mod suspended_calls;
 mod tool;
 
+pub use advice::plain_advice;
 pub use client::{
     Authorization, FormFiller, LOGIN_ENTROPY_BYTES, Login, LoginError, McpServerSpec,
     McpServerStatus, McpServerTest, McpServerTools, McpServers, McpTransport, OAuthOptions,
@@ -50,6 +51,6 @@ pub use resource_provider::{
     McpCompletion, McpPrompt, McpPromptArgument, McpPromptResult, McpResource, McpResourceContents,
     McpResourceProvider,
 };
-pub use server_parts::{McpServerFactory, McpServerParts, RunErrorExplainer};
+pub use server_parts::{McpServerFactory, McpServerParts, RefusalAdviser, RunErrorExplainer};
 pub use streamable_http::{HttpEndpoint, HttpServer};
 pub use tool::tool_json;

@@ -113,7 +113,7 @@ fn contents(uri: &str, bytes: Vec<u8>, path: &Path) -> Result<ResourceContents, 
     if bytes.len() > RESOURCE_BYTES_MAX {
         let message = format!(
             "the output has {} bytes, more than the {RESOURCE_BYTES_MAX} that are answered whole: \
-             get parts of it with the tool read, path {:?}, offset and limit",
+             get parts of it with the tool read, path {:?}, byte_offset and byte_limit",
             bytes.len(),
             path.display()
         );

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use haft::{Clock, Connection, ResumeMode, RunError, Runtime, TaskAttempt};
-use haft_contract::RunId;
+use haft_contract::{Refusal, RunId};
 
 use crate::request_state::STATE_KEY_BYTES;
 use crate::resource_provider::McpResourceProvider;
@@ -24,6 +24,8 @@ pub struct McpServerParts {
     pub clock: Arc<dyn Clock>,
     /// Says in words for the client why haft cannot tell what happened.
     pub explain: RunErrorExplainer,
+    /// Says in words for a model what lifts a refusal.
+    pub advise: RefusalAdviser,
     /// Signs what a client carries from a question to its answer: random, and of this server alone.
     pub state_key: [u8; STATE_KEY_BYTES],
     /// Resources, prompts and completions, if there are any.
@@ -32,6 +34,9 @@ pub struct McpServerParts {
 
 /// Says in words why haft cannot tell what became of a call, and what to do about it.
 pub type RunErrorExplainer = fn(RunError) -> String;
+
+/// Says in one or two sentences what a model can do about a refusal; nothing if the reason says all.
+pub type RefusalAdviser = fn(&Refusal) -> Option<String>;
 
 /// Opens what one more session is connected to, or says why it cannot.
 pub type McpServerFactory = Box<dyn Fn() -> Result<McpServerParts, String> + Send + Sync>;

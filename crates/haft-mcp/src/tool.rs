@@ -17,7 +17,7 @@ pub(crate) fn mcp_tool(contract: &Contract) -> Tool {
         contract.id.wire_name(),
         contract.listed_description().into_owned(),
         contract
-            .parameters
+            .listed_parameters()
             .as_object()
             .cloned()
             .unwrap_or_else(|| JsonObject::from_iter([("type".to_owned(), json!("object"))])),

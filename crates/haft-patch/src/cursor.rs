@@ -22,6 +22,8 @@ pub(crate) struct PatchCursor<'p> {
     at: usize,
     /// Whether the patch began inside a Markdown fence.
     fenced: bool,
+    /// The word that ends the shell here-document that the patch began in.
+    here_document: Option<&'p str>,
     hunks: usize,
 }
 
@@ -38,7 +40,8 @@ impl<'p> PatchCursor<'p> {
             let what = "a line with a number of bytes";
             return Err(PatchParseError::OverLimit { what, limit: LINE_BYTES_MAX });
         }
-        Ok(Self { lines, at: 0, fenced: false, hunks: 0 })
+        let lines = unpadded(lines);
+        Ok(Self { lines, at: 0, fenced: false, here_document: None, hunks: 0 })
     }
 
     /// Returns the current line with its ending.
@@ -91,6 +94,7 @@ impl<'p> PatchCursor<'p> {
             }
             if !is_blank(text) {
                 self.fenced = text.trim_start().starts_with("```");
+                self.here_document = here_document_end(text);
             }
             self.advance();
         }
@@ -124,6 +128,7 @@ impl<'p> PatchCursor<'p> {
             || text.starts_with("diff -")
             || self.begins_file(ahead)
             || self.is_closing_fence(ahead)
+            || self.is_here_document_end(ahead)
             || self.is_signature(ahead)
     }
 
@@ -134,7 +139,7 @@ impl<'p> PatchCursor<'p> {
             self.take(2);
             self.skip_blank();
         }
-        if self.is_closing_fence(0) {
+        if self.is_closing_fence(0) || self.is_here_document_end(0) {
             self.advance();
             self.skip_blank();
         }
@@ -179,12 +184,63 @@ impl<'p> PatchCursor<'p> {
         self.fenced && self.peek_ahead(ahead).is_some_and(|text| text.trim() == "```")
     }
 
+    fn is_here_document_end(&self, ahead: usize) -> bool {
+        self.here_document.is_some()
+            && self.peek_ahead(ahead).map(str::trim) == self.here_document
+            && self.lines.iter().skip(self.at + ahead + 1).all(|line| is_blank(line.text))
+    }
+
     /// Whether `-- ` and a version, the last lines of `git format-patch`, are all that is left.
     fn is_signature(&self, ahead: usize) -> bool {
         self.peek_ahead(ahead) == Some("-- ")
             && self.peek_ahead(ahead + 1).is_some_and(|text| text.starts_with(char::is_numeric))
             && self.lines.iter().skip(self.at + ahead + 2).all(|line| is_blank(line.text))
     }
+}
+
+/// The markers of the `*** Begin Patch` envelope.
+const ENVELOPE_BEGIN: &str = "*** Begin Patch";
+const ENVELOPE_MARKERS: [&str; 6] = [
+    ENVELOPE_BEGIN,
+    ENVELOPE_END,
+    "*** Update File: ",
+    "*** Add File: ",
+    "*** Delete File: ",
+    "*** Move to: ",
+];
+const ENVELOPE_END: &str = "*** End Patch";
+
+/// Takes the padding off the markers of an envelope. Markers with the padding of the first one are markers, and so is the last
+/// line of the patch: it closes the envelope, and no file can hold it in that place.
+fn unpadded(mut lines: Vec<TextLine<'_>>) -> Vec<TextLine<'_>> {
+    let Some(begin) = lines.iter().find(|line| line.text.trim() == ENVELOPE_BEGIN) else {
+        return lines;
+    };
+    let padding = begin.text.len() - begin.text.trim_start().len();
+    for line in &mut lines {
+        let text = line.text.trim_start();
+        let is_marker = ENVELOPE_MARKERS.iter().any(|marker| text.starts_with(marker));
+        if padding > 0 && is_marker && line.text.len() - text.len() == padding {
+            line.text = text;
+        }
+    }
+    let last = lines.iter_mut().rev().find(|line| {
+        !is_blank(line.text) && line.text.trim().chars().any(|one| !one.is_alphanumeric())
+    });
+    if let Some(last) = last.filter(|line| line.text.trim() == ENVELOPE_END) {
+        last.text = last.text.trim_start();
+    }
+    lines
+}
+
+/// Returns the word that ends the here-document that a shell line opens.
+fn here_document_end(line: &str) -> Option<&str> {
+    let (_, behind) = line.split_once("<<")?;
+    let behind = behind.strip_prefix('-').unwrap_or(behind).trim_start();
+    let behind = behind.trim_start_matches(['\'', '"', '\\']);
+    let end = behind.find(|one: char| !(one.is_ascii_alphanumeric() || one == '_'));
+    let word = behind.get(..end.unwrap_or(behind.len()))?;
+    (!word.is_empty()).then_some(word)
 }
 
 pub(crate) fn is_blank(text: &str) -> bool {

@@ -36,7 +36,7 @@ pub use self::limits::{
 };
 pub use self::parse::{parse, parse_single};
 pub use self::passage::{
-    LINES_LISTED_MAX, NearestPassage, PassageDifference, REPLACEMENT_BYTES_MAX, ReplaceError,
-    ReplaceMode, ReplacedText, replace,
+    IgnoredDifference, LINES_LISTED_MAX, NearestPassage, PassageDifference, PassageMistake,
+    REPLACEMENT_BYTES_MAX, ReplaceError, ReplaceMode, ReplacedText, replace, replace_leniently,
 };
 pub use self::patch::{FilePatch, Patch, PatchOperation};

@@ -6,6 +6,7 @@
 //! other line is touched. A passage that is not there is never edited: the error names the [`NearestPassage`] for
 //! the model to copy. Callers read and write files, limit their size and check access.
 
+pub(crate) mod lenient;
 pub(crate) mod lines;
 pub(crate) mod nearest;
 pub(crate) mod occurrences;
@@ -46,6 +47,33 @@ pub struct ReplacedText {
     pub replacements: usize,
     /// The first line, counted from 1, that is not as it was.
     pub first_changed_line: usize,
+    /// How the given passage differs from the replaced one, if it does.
+    pub ignored: Option<IgnoredDifference>,
+}
+
+/// A difference between the given passage and the only place in the file that it can mean. It decides nothing that can be seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum IgnoredDifference {
+    /// The passage has CR LF where the file has LF.
+    LineEndings,
+    /// Spaces or tabs at the ends of lines differ.
+    TrailingWhitespace,
+    /// The lines of the passage have their numbers in front.
+    LineNumbers,
+    /// The passage is a part of other lines as well, and is a whole line at one place.
+    PartialLines,
+}
+
+impl fmt::Display for IgnoredDifference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::LineEndings => "old_string has CR LF line ends, the file has LF",
+            Self::TrailingWhitespace => "old_string and the file differ in spaces at line ends",
+            Self::LineNumbers => "old_string has line numbers in front, which were left out",
+            Self::PartialLines => "the one place was taken where old_string is whole lines",
+        })
+    }
 }
 
 /// Why nothing was replaced.
@@ -67,6 +95,14 @@ pub enum ReplaceError {
     /// The passage is not there.
     #[error("old_string was not found; {}", NearestPassageAdvice(.nearest.as_deref()))]
     NoMatch {
+        /// The passage that comes closest, when one resembles it at all.
+        nearest: Option<Box<NearestPassage>>,
+    },
+    /// The passage is not there, and it is written in a way that no file has.
+    #[error("old_string was not found: {mistake}{}", MiswrittenAdvice(.nearest.as_deref()))]
+    Miswritten {
+        /// The mistake.
+        mistake: PassageMistake,
         /// The passage that comes closest, when one resembles it at all.
         nearest: Option<Box<NearestPassage>>,
     },
@@ -93,6 +129,66 @@ pub enum ReplaceError {
         /// How many bytes the replacements would write.
         bytes: usize,
     },
+}
+
+/// Replaces `old` by `new` in `text`, also if `old` differs from the text in something that cannot be seen and only one place can
+/// be meant. See [`IgnoredDifference`].
+///
+/// # Errors
+///
+/// As [`replace`].
+pub fn replace_leniently(
+    text: &str,
+    old: &str,
+    new: &str,
+    mode: ReplaceMode,
+) -> Result<ReplacedText, ReplaceError> {
+    match (replace(text, old, new, mode), mode) {
+        (Err(ReplaceError::NoMatch { nearest }), ReplaceMode::One) => {
+            match lenient::replace_unique(text, old, new) {
+                Some(replaced) => Ok(replaced),
+                None => Err(ReplaceError::NoMatch { nearest }.with_mistake(text, old)),
+            }
+        }
+        (Err(ReplaceError::NoMatch { nearest }), ReplaceMode::All) => {
+            Err(ReplaceError::NoMatch { nearest }.with_mistake(text, old))
+        }
+        (Err(ambiguous @ ReplaceError::Ambiguous { .. }), ReplaceMode::One) => {
+            lenient::replace_whole_lines(text, old, new).ok_or(ambiguous)
+        }
+        (replaced, _) => replaced,
+    }
+}
+
+impl ReplaceError {
+    /// Returns the error with the mistake in how `old` is written, if there is one.
+    fn with_mistake(self, text: &str, old: &str) -> Self {
+        match (self, lenient::mistake(text, old)) {
+            (Self::NoMatch { nearest }, Some(mistake)) => Self::Miswritten { mistake, nearest },
+            (err, _) => err,
+        }
+    }
+}
+
+/// A mistake in how a passage is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PassageMistake {
+    /// Its lines have their numbers in front.
+    LineNumbers,
+    /// It has the two characters `\\n` in place of line breaks.
+    EscapedLineBreaks,
+}
+
+impl fmt::Display for PassageMistake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::LineNumbers => "its lines begin with line numbers; leave them out",
+            Self::EscapedLineBreaks => {
+                "it has the two characters \\n where the file has line breaks; write real line breaks"
+            }
+        })
+    }
 }
 
 /// Replaces `old` by `new` in `text`.
@@ -131,7 +227,12 @@ pub fn replace(
     let lines = text.split_inclusive('\n').zip(replaced.split_inclusive('\n'));
     let same = lines.take_while(|(before, after)| before == after).count();
     let first_changed_line = edited_line.min(same + 1);
-    Ok(ReplacedText { text: replaced, replacements: found.len(), first_changed_line })
+    Ok(ReplacedText {
+        text: replaced,
+        replacements: found.len(),
+        first_changed_line,
+        ignored: None,
+    })
 }
 
 /// A text and where its lines end.
@@ -327,6 +428,20 @@ impl fmt::Display for NearestPassageAdvice<'_> {
             "the nearest passage is at line {line}, where {difference}; \
              copy it exactly, including whitespace:\n{passage}"
         )
+    }
+}
+
+/// The advice behind a mistake in how a passage is written.
+pub(crate) struct MiswrittenAdvice<'n>(pub(crate) Option<&'n NearestPassage>);
+
+impl fmt::Display for MiswrittenAdvice<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            None => Ok(()),
+            Some(NearestPassage { line, passage, .. }) => {
+                write!(f, ". The nearest passage is at line {line}:\n{passage}")
+            }
+        }
     }
 }
 

@@ -275,6 +275,23 @@ diff --git a/f b/f
 }
 
 #[test]
+fn takes_a_here_document_around_and_padded_markers() {
+    let applied = || expect![[r#"modify f: "ONE\ntwo\nthree\nfour\nfive\nsix\n""#]];
+    let envelope = "*** Begin Patch\n*** Update File: f\n@@\n-one\n+ONE\n two\n*** End Patch\n";
+    check_one(&format!("apply_patch <<'EOF'\n{envelope}EOF\n"), POEM, applied());
+    check_one(&format!("cat <<-\"PATCH\" | apply_patch\n{envelope}PATCH"), POEM, applied());
+    let unified = "--- a/f\n+++ b/f\n@@ -1,2 +1,2 @@\n-one\n+ONE\n two\n";
+    check_one(&format!("patch -p1 <<EOF\n{unified}EOF\n"), POEM, applied());
+    let padded = envelope.replace("*** ", "  *** ");
+    check_one(&padded, POEM, applied());
+    let last = envelope.replace("*** End", " *** End");
+    check_one(&last, POEM, applied());
+    // Another word, or words below it, end no here-document.
+    let refused = format!("apply_patch <<EOF\n{envelope}EOT\n");
+    assert!(parse(&refused).is_err() && parse(&format!("<<EOF\n{envelope}EOF\nx\n")).is_err());
+}
+
+#[test]
 fn refuses_what_stands_below() {
     let hunk = "--- a/f\n+++ b/f\n@@ -1,2 +1,2 @@\n-one\n+ONE\n two\n";
     check_one(
@@ -303,18 +320,18 @@ fn refuses_what_stands_below() {
         &format!("{hunk}\n- removed one\n"),
         POEM,
         expect![[r#"
-        modify f: error:
-        hunk 1 (line 3 of the patch) does not match: these context and removed lines are not in the file:
-        one
-        two
+            modify f: error:
+            hunk 1 (line 3 of the patch) does not match: these context and removed lines are not in the file:
+            one
+            two
 
-         removed one
-        the nearest passage is at line 1, where 2 of 4 lines differ, first line 3: expected ``, found `three`;
-        copy it exactly, including whitespace:
-        one
-        two
-        three
-        four"#]],
+             removed one
+            the nearest passage is at line 1, where 2 of 4 lines differ, first line 3: yours is ``, the file has `three`;
+            copy it exactly, including whitespace:
+            one
+            two
+            three
+            four"#]],
     );
 }
 
@@ -391,16 +408,16 @@ fn says_what_does_not_match() {
         patch,
         POEM,
         expect![[r#"
-        modify f: error:
-        hunk 1 (line 3 of the patch) does not match: these context and removed lines are not in the file:
-        two
-        thre
-        four
-        the nearest passage is at line 2, where 1 of 3 lines differ, first line 3: expected `thre`, found `three`;
-        copy it exactly, including whitespace:
-        two
-        three
-        four"#]],
+            modify f: error:
+            hunk 1 (line 3 of the patch) does not match: these context and removed lines are not in the file:
+            two
+            thre
+            four
+            the nearest passage is at line 2, where 1 of 3 lines differ, first line 3: yours is `thre`, the file has `three`;
+            copy it exactly, including whitespace:
+            two
+            three
+            four"#]],
     );
     let patch = "--- a/f\n+++ b/f\n@@ -2,2 +2,2 @@\n go();\n-  }\n+  ]\n";
     check_one(

@@ -97,6 +97,7 @@ fn contract() -> Contract {
         only_changes_files: false,
         delegates: false,
         connection_store: None,
+        listed_if: haft_contract::ListingCondition::Always,
     }
 }
 

@@ -43,6 +43,38 @@ impl PolicyDecision {
         format!("{what}: {why}")
     }
 
+    /// Returns what was decided and which rule decided, in one short sentence for a model. It names no remedy, which the refusal
+    /// carries as a value.
+    pub fn explain_briefly(&self) -> String {
+        let verb = match self.action {
+            RuleAction::Allow => "may do",
+            RuleAction::Ask => "needs approval for",
+            RuleAction::Deny => "is denied",
+        };
+        let DecisionReason { tool, access, basis, inactive_rule } = &self.reason;
+        let what = match access {
+            Some(access) => format!("{tool} {verb} {access}"),
+            None => format!(
+                "{tool} {}",
+                if self.action == RuleAction::Ask { "needs approval" } else { verb }
+            ),
+        };
+        match (basis, inactive_rule) {
+            (_, Some(_)) | (DecisionBasis::NoRule, None) => what,
+            (DecisionBasis::Rule(rule) | DecisionBasis::Fixed(rule), None) => {
+                format!("{what} by the {rule}")
+            }
+            (DecisionBasis::MayContain(rule), None) => {
+                format!(
+                    "{what}, because not all of its words are known and the {rule} may match them; write the commands in plain words"
+                )
+            }
+            (DecisionBasis::MayReach(rule), None) => {
+                format!("{what}, because the {rule} may match a file there")
+            }
+        }
+    }
+
     /// Returns the source of a refusal, and the remedies of the caller. The remedies of a user depend on more than the rules,
     /// so the runtime adds them.
     pub fn grounds(&self) -> RefusalGrounds {

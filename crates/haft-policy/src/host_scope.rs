@@ -105,6 +105,13 @@ impl HostScope {
         }
     }
 
+    /// Returns whether a rule allows calls of the tool to reach some host without an answer from a person.
+    pub fn allows_some(tool: &ToolId, rules: &RuleSet) -> bool {
+        let allows =
+            |(_, rule): &(Exactness, Arc<CompiledRule>)| rule.rule.action == RuleAction::Allow;
+        speaking(tool, rules, |_| true).iter().any(allows)
+    }
+
     /// Returns the scope after these accesses of the call were judged and allowed, by a rule or by an answer. An answer
     /// lifts an ask about its very host, and no deny.
     pub fn with_allowed(mut self, accesses: &[ResolvedAccess]) -> Self {

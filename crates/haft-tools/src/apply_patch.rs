@@ -13,6 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use crate::aliases;
 use crate::edit::apply_with_retries;
 use crate::text_file::{decode_text, missing_file_error, open_file, workspace_write_requirements};
 
@@ -55,6 +56,7 @@ pub(crate) fn apply_patch() -> Tool {
         .dangerous()
         .requires(workspace_write_requirements())
         .redacted(&["patch"])
+        .aliases(aliases::APPLY_PATCH)
         .only_changes_files()
         .try_accesses(accesses)
         .execute_blocking(|input: ApplyPatchInput, cx: &Cx| {
@@ -132,7 +134,7 @@ fn plan(cx: &Cx, file: &FilePatch, changes: &mut Vec<FileChange>) -> Result<(), 
         let itself = given.file_name().map(|name| directory.join(name));
         if itself.is_none_or(|itself| itself.relative() != place.relative()) {
             let message = format!(
-                "path {path:?} is a symlink to {:?}: name the file itself, or remove the link with bash; nothing was changed",
+                "nothing was changed: path {path:?} is a symlink to {:?}. Name the file itself, or remove the link with bash.",
                 place.display()
             );
             return Err(ToolError::new(ErrorCode::PatchFailed, message));
@@ -177,7 +179,7 @@ fn original(cx: &Cx, path: &str) -> Result<FileBeforePatch, ToolError> {
     let limit = u64::try_from(OUTPUT_BYTES_MAX).unwrap_or(u64::MAX);
     if opened.stamp.size > limit {
         let message = format!(
-            "file {path:?} has {} bytes, at most {limit} can be patched",
+            "file {path:?} has {} bytes, and apply_patch takes at most {limit}: change it with a command",
             opened.stamp.size
         );
         return Err(ToolError::new(ErrorCode::FileTooLarge, message));
@@ -205,9 +207,9 @@ fn patched(
             let patched = haft_patch::apply(file, text.as_deref()).map_err(|err| {
                 ToolError::new(
                     ErrorCode::PatchFailed,
-                    format!("{name}: {err}; nothing was changed"),
+                    format!("nothing was changed: {name}: {err}"),
                 )
-                .recorded_as(format!("{name}: the patch does not fit; nothing was changed"))
+                .recorded_as(format!("nothing was changed: {name}: the patch does not fit"))
             })?;
             Ok(patched.map(String::into_bytes))
         }
@@ -219,10 +221,15 @@ fn target(cx: &Cx, path: &str, operation: PatchOperation) -> Result<FilePath, To
     let (place, kind) = cx.fs().resolve(path)?;
     match (operation, kind) {
         (PatchOperation::Create | PatchOperation::Rename, Some(kind)) => {
-            let what =
-                if kind == FsEntryKind::Regular { "exists already" } else { "is not a file" };
-            let message =
-                format!("path {path:?} {what}, so the patch cannot create it; nothing was changed");
+            let (what, next) = match kind {
+                FsEntryKind::Regular => {
+                    ("exists already", "Use *** Update File, or --- a/path, to change it.")
+                }
+                _ => ("is not a file", "Name another path."),
+            };
+            let message = format!(
+                "nothing was changed: path {path:?} {what}, so the patch cannot create it. {next}"
+            );
             Err(ToolError::new(ErrorCode::PatchFailed, message))
         }
         (PatchOperation::Modify, None) => Err(missing_file_error(cx.fs(), path, &place)),

@@ -15,6 +15,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
+use crate::aliases;
 use crate::text_file::workspace_write_requirements;
 
 /// Words that only a shell understands: a line that starts with one has plain words and still needs a shell.
@@ -126,14 +127,15 @@ struct BashOptions {
 pub(crate) fn bash() -> Tool {
     Tool::new("bash")
         .description(
-            "Run one command and return its stdout and stderr in order. There is no input; everything started ends \
-             with the command. What it leaves in the root stays; /tmp and home are its own and gone with it. There is no \
-             network unless it was granted. Long output is cut in the middle and kept in a file that read can open.",
+            "Run one command. Answers stdout and stderr in order. stdin is empty. Background processes are killed when \
+             the command ends. Files under the root persist; /tmp and $HOME are private to this call and deleted \
+             afterwards. No network unless a host was granted.",
         )
         .kind(ToolKind::Execute)
         .example_output(json!({"output": "what the command printed"}))
         .effect(Effect::Once)
         .dangerous()
+        .aliases(aliases::BASH)
         .shell_line(ShellParameter { parameter: "cmd", words: "args" })
         .requires(shell_requirements())
         .accesses(accesses)
@@ -233,7 +235,7 @@ async fn run(input: &BashInput, cx: &Cx) -> Result<ToolOutput, ToolError> {
     if input.cmd.trim().is_empty() {
         return Err(ToolError::new(
             ErrorCode::InvalidInput,
-            "cmd: expected a command, found only white space",
+            "cmd: expected a command, found only white space; give the command to run",
         ));
     }
     let cwd = input.opts.as_ref().and_then(|opts| opts.cwd.clone());
@@ -243,11 +245,12 @@ async fn run(input: &BashInput, cx: &Cx) -> Result<ToolOutput, ToolError> {
             && err.code == ErrorCode::ProcessSpawnFailed
             && program.contains(' ')
         {
-            err.message.push_str(": with args, cmd is the executable alone");
+            err.message
+                .push_str(": with args, cmd is the executable alone; leave args out to run a line");
         }
         err
     })?;
-    command_output(&program, cx, outcome, ": give opts.timeout_ms if it needs longer")
+    command_output(&program, cx, outcome, ": give a larger opts.timeout_ms, or run less at once")
 }
 
 /// Turns what a command did into the tool's answer; `longer` says how it could have had more time.

@@ -9,7 +9,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::text_file::{load_text_file, workspace_write_requirements};
+use crate::aliases;
+use crate::text_file::{FileUser, load_text_file, workspace_write_requirements};
 
 /// Tries of an `edit` while others change the file. Each lost try means that another one won, so
 /// this many calls at the same time on one file all come through.
@@ -36,6 +37,9 @@ struct EditOutput {
     replacements: usize,
     /// Where the first change begins.
     first_changed_line: usize,
+    /// How old_string differs from what was replaced, if it does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<String>,
 }
 
 pub(crate) fn edit() -> Tool {
@@ -47,6 +51,8 @@ pub(crate) fn edit() -> Tool {
         .dangerous()
         .requires(workspace_write_requirements())
         .redacted(&["old_string", "new_string"])
+        .aliases(aliases::PATH)
+        .aliases(aliases::EDIT)
         .only_changes_files()
         .accesses(|input: &EditInput| vec![Access::read(&input.path), Access::write(&input.path)])
         .execute_blocking(|input: EditInput, cx: &Cx| {
@@ -54,11 +60,12 @@ pub(crate) fn edit() -> Tool {
             let all = replace_all.unwrap_or(false);
             let mode = if all { ReplaceMode::All } else { ReplaceMode::One };
             apply_with_retries(cx, || {
-                let file = load_text_file(cx, &path)?;
-                let replaced = haft_patch::replace(&file.text, &old_string, &new_string, mode)
+                let file = load_text_file(cx, &path, FileUser::Edit)
+                    .map_err(|err| with_advice_to_create(cx, &path, &old_string, err))?;
+                let replaced = haft_patch::replace_leniently(&file.text, &old_string, &new_string, mode)
                     .map_err(|err| {
                         let code = match err {
-                            ReplaceError::NoMatch { .. } => ErrorCode::EditNoMatch,
+                            ReplaceError::NoMatch { .. } | ReplaceError::Miswritten { .. } => ErrorCode::EditNoMatch,
                             ReplaceError::Ambiguous { .. } => ErrorCode::EditAmbiguous,
                             _ => ErrorCode::InvalidInput,
                         };
@@ -75,10 +82,19 @@ pub(crate) fn edit() -> Tool {
                 let answer = EditOutput {
                     replacements: replaced.replacements,
                     first_changed_line: replaced.first_changed_line,
+                    note: replaced.ignored.map(|ignored| format!("applied, although {ignored}")),
                 };
                 Ok((vec![change], answer))
             })
         })
+}
+
+/// Adds to the error about a missing file how to create it, if that is what an empty passage means.
+fn with_advice_to_create(cx: &Cx, path: &str, old_string: &str, mut err: ToolError) -> ToolError {
+    if old_string.is_empty() && matches!(cx.fs().resolve(path), Ok((_, None))) {
+        err.message = format!("path {path:?} does not exist, and edit creates no files: use write");
+    }
+    err
 }
 
 /// Works out changes and applies them. If another writer changes a file in between, it starts over.

@@ -15,6 +15,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
+use crate::aliases;
+use crate::text_file::missing_file_error;
 use crate::walk::{self, DirectoryWalk, WalkGlob};
 
 #[derive(Deserialize, JsonSchema)]
@@ -30,12 +32,14 @@ struct GlobInput {
 pub(crate) fn glob() -> Tool {
     Tool::new("glob")
         .description(
-            "Find files by glob (`*`, `**`, `?`, `[a-z]`, `{a,b}`), sorted by path. Skips what ignore files name, \
+            "Find files by glob (`*`, `**`, `?`, `[a-z]`, `{a,b}`), sorted by path. Skips files ignored by .gitignore, \
              and hidden files unless the pattern names them (`**/.env*`).",
         )
         .kind(ToolKind::Search)
         .example_output(json!({"paths": ["a.txt", "b/c.txt"]}))
         .output_limit(OutputLimit::Entries(GLOB_ENTRIES_MAX))
+        .aliases(aliases::GLOB)
+        .aliases(aliases::DIRECTORY)
         .requires(RequirementSet {
             fs: FsRequirement { read: vec!["{workspace}/**".to_owned()], write: Vec::new() },
             ..RequirementSet::default()
@@ -67,21 +71,33 @@ fn run(args: &GlobInput, cx: &Cx, threads: NonZeroUsize) -> Result<ToolOutput, T
         _ if pattern.has_directory()
             && cx.fs().resolve(args.path())?.1 == Some(FsEntryKind::Directory) =>
         {
-            return Ok(lines(Vec::new(), false));
+            let note = format!("No file matches {:?}: its directory does not exist.", args.pattern);
+            return Ok(lines(Vec::new(), false, &note));
         }
-        (place, found) => {
-            let found = found.map_or("nothing", FsEntryKind::with_article);
-            let message =
-                format!("{:?} is no directory to look in: found {found}", place.display());
+        (_, None) => {
+            let (place, _) = cx.fs().resolve(args.path())?;
+            return Err(missing_file_error(cx.fs(), args.path(), &place));
+        }
+        (place, Some(found)) => {
+            let message = format!(
+                "path {:?} is {}, not a directory: name a directory in path",
+                place.display(),
+                found.with_article()
+            );
             return Err(ToolError::new(ErrorCode::PathInvalid, message));
         }
     };
+    let skipped = match listing.passed_over() {
+        0 => String::new(),
+        count => format!(" (skipped: {count} hidden or ignored)"),
+    };
+    let note = format!("No file matches {:?}{skipped}.", args.pattern);
     let mut paths = Vec::new();
     let mut bytes = 0;
     for path in listing.displays() {
         bytes += path.len() + 1;
         if bytes > SEARCH_SIDECAR_BYTES_MAX {
-            return Ok(lines(paths, true));
+            return Ok(lines(paths, true, &note));
         }
         paths.push(path);
     }
@@ -91,9 +107,11 @@ fn run(args: &GlobInput, cx: &Cx, threads: NonZeroUsize) -> Result<ToolOutput, T
             "the walk was stopped before it found anything: name a narrower directory in `path`",
         ));
     }
-    Ok(lines(paths, !listing.is_complete()))
+    Ok(lines(paths, !listing.is_complete(), &note))
 }
 
-fn lines(lines: Vec<String>, incomplete: bool) -> ToolOutput {
-    ToolOutput::new(OutputBody::Lines { key: "paths", lines, incomplete })
+fn lines(lines: Vec<String>, incomplete: bool, empty_note: &str) -> ToolOutput {
+    let empty_note = lines.is_empty().then(|| empty_note.to_owned());
+    let body = OutputBody::Lines { key: "paths", lines, incomplete };
+    ToolOutput { empty_note, ..ToolOutput::new(body) }
 }

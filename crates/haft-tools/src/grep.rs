@@ -17,7 +17,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 pub(crate) use self::search::{GrepMatches, GrepQuery, search};
-use crate::walk;
+use crate::{aliases, walk};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -39,12 +39,14 @@ struct GrepInput {
 pub(crate) fn grep() -> Tool {
     Tool::new("grep")
         .description(
-            "Search file contents. Answers `file:line:text`, sorted by path. Skips binary and hidden files and \
-             what ignore files name.",
+            "Search file contents. Answers `file:line:text`, sorted by path. Skips hidden and binary files and files \
+             ignored by .gitignore.",
         )
         .kind(ToolKind::Search)
         .example_output(json!({"matches": ["a.txt:1:the line"]}))
         .output_limit(OutputLimit::Entries(GREP_MATCHES_MAX))
+        .aliases(aliases::GREP)
+        .aliases(aliases::DIRECTORY)
         .requires(RequirementSet {
             fs: FsRequirement { read: vec!["{workspace}/**".to_owned()], write: Vec::new() },
             ..RequirementSet::default()
@@ -59,7 +61,9 @@ pub(crate) fn grep() -> Tool {
                 context_lines: args.context.unwrap_or(0),
                 threads: walk::threads_available(),
             };
-            let GrepMatches { entries, incomplete } = search(cx, &request)?;
-            Ok::<_, ToolError>(ToolOutput::new(OutputBody::Lines { key: "matches", lines: entries, incomplete }))
+            let GrepMatches { entries, incomplete, searched } = search(cx, &request)?;
+            let empty_note = entries.is_empty().then(|| searched.without_match(request.glob.as_deref()));
+            let body = OutputBody::Lines { key: "matches", lines: entries, incomplete };
+            Ok::<_, ToolError>(ToolOutput { empty_note, ..ToolOutput::new(body) })
         })
 }

@@ -1,6 +1,7 @@
 //! The locked tools and their extensions, one file each. They know the contract only: whatever they reach,
 //! they reach through the context of a call.
 
+mod aliases;
 mod apply_patch;
 mod bash;
 mod command_tool;

@@ -2,7 +2,9 @@
 //! that needs approval is asked about as if this tool had not been called.
 
 use haft_contract::limits::QUESTIONS_MAX;
-use haft_contract::{Cx, Effect, ErrorCode, Tool, ToolError, ToolKind, UserQuestion};
+use haft_contract::{
+    Cx, Effect, ErrorCode, ListingCondition, Tool, ToolError, ToolKind, UserQuestion,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -24,14 +26,13 @@ struct QuestionOutput {
 pub(crate) fn question() -> Tool {
     Tool::new("question")
         .description(
-            "Ask the user, and wait for the answers. For decisions that are the user's to make and that nothing else \
-             tells: not for what can be found out, and not for permission, which is asked for by itself. Put all \
-             questions into one call, with options where there are likely answers; an answer in the user's own words \
-             is always possible.",
+            "Ask the user, and wait for the answers. Ask only what you cannot find out yourself, and not for permission, \
+             which haft asks for. Put all questions into one call. The user can always answer in other words.",
         )
         .kind(ToolKind::Other)
         .example_output(json!({"answers": [["what the user chose or wrote"]]}))
         .effect(Effect::Read)
+        .listed_if(ListingCondition::CanAsk)
         .output::<QuestionOutput>()
         .execute_with(|asked: QuestionInput, cx: Cx| async move {
             asked.questions.iter().enumerate().try_for_each(|(place, one)| check(place, one))?;

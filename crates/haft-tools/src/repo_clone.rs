@@ -10,8 +10,8 @@ use std::path::Path;
 
 use haft_contract::limits::PATH_BYTES_MAX;
 use haft_contract::{
-    Access, CommandLine, Cx, Effect, ErrorCode, ProcessEnding, RequirementSet, ShellOutcome,
-    ShellRequest, ShellRequirement, Tool, ToolError, ToolKind, ToolOutput,
+    Access, CommandLine, Cx, Effect, ErrorCode, ListingCondition, ProcessEnding, RequirementSet,
+    ShellOutcome, ShellRequest, ShellRequirement, Tool, ToolError, ToolKind, ToolOutput,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -98,6 +98,7 @@ pub(crate) fn repo_clone() -> Tool {
              private repositories cannot be fetched. Give depth 1 for the files without their history.",
         )
         .kind(ToolKind::Fetch)
+        .listed_if(ListingCondition::HasHosts)
         .example_output(json!({
             "path": "a", "url": "https://example.org/a.git", "commit": "4b825dc", "branch": "main",
         }))

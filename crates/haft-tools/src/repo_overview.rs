@@ -22,6 +22,7 @@ use serde_json::json;
 
 use self::entry_points::{EntryPoint, EntryPoints};
 use self::tree::DirectoryTree;
+use crate::aliases;
 use crate::text_file::{missing_file_error, workspace_read_requirements};
 use crate::walk::{self, DirectoryWalk, EntrySelector};
 
@@ -80,6 +81,7 @@ pub(crate) fn repo_overview() -> Tool {
             "tree": "README.md",
         }))
         .requires(workspace_read_requirements())
+        .aliases(aliases::DIRECTORY)
         .accesses(|input: &RepoOverviewInput| vec![Access::read(input.path())])
         .execute_blocking(|input: RepoOverviewInput, cx: &Cx| run(&input, cx))
 }
@@ -95,7 +97,10 @@ fn run(input: &RepoOverviewInput, cx: &Cx) -> Result<RepoOverviewOutput, ToolErr
         (base, Some(FsEntryKind::Directory)) => base,
         (_, Some(other)) => {
             let found = other.with_article();
-            let message = format!("{:?} is no directory to look at: found {found}", input.path());
+            let message = format!(
+                "path {:?} is {found}, not a directory: name a directory in path",
+                input.path()
+            );
             return Err(ToolError::new(ErrorCode::PathInvalid, message));
         }
         (place, None) => return Err(missing_file_error(cx.fs(), input.path(), &place)),

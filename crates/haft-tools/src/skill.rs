@@ -8,6 +8,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
+use crate::aliases;
+
 /// The tag around a skill, without its brackets.
 const TAG: &str = "skill_content";
 
@@ -28,6 +30,7 @@ pub(crate) fn skill() -> Tool {
         .example_output(json!("what the skill says"))
         .keeps(ConnectionStore::Skills)
         .effect(Effect::Read)
+        .aliases(aliases::SKILL)
         .execute_blocking(|wanted: SkillInput, cx: &Cx| {
             Ok::<_, ToolError>(skill_text(&cx.skills().load(&wanted.name)?))
         })

@@ -15,7 +15,7 @@ use serde::Deserialize;
 
 use crate::edit::apply_with_retries;
 use crate::text_file::{
-    TextFile, load_text_file, workspace_read_requirements, workspace_write_requirements,
+    FileUser, TextFile, load_text_file, workspace_read_requirements, workspace_write_requirements,
 };
 use crate::{bash, grep, walk, write};
 
@@ -142,7 +142,7 @@ fn edit(input: SmithersEditInput, cx: &Cx) -> Result<&'static str, ToolError> {
 
 /// Loads a file. Only the message about a large file differs from the contract's read.
 fn load_whole(cx: &Cx, path: &str) -> Result<TextFile, ToolError> {
-    load_text_file(cx, path).map_err(|err| match err.code {
+    load_text_file(cx, path, FileUser::Read).map_err(|err| match err.code {
         ErrorCode::FileTooLarge => ToolError::new(err.code, "File too large"),
         _ => err,
     })

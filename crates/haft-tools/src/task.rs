@@ -12,6 +12,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use crate::aliases;
+
 #[cfg(test)]
 mod tests;
 
@@ -59,6 +61,7 @@ pub(crate) fn task() -> Tool {
         .kind(ToolKind::Other)
         .example_output(json!({"output": "what the subagent said last", "session_id": "ses_01"}))
         .effect(Effect::Once)
+        .aliases(aliases::TASK)
         .delegates()
         .dangerous()
         // The host limits the subagent itself.

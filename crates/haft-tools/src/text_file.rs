@@ -6,13 +6,18 @@ use std::path::Path;
 
 use haft_contract::limits::SUGGESTIONS_MAX;
 use haft_contract::{
-    Cx, ErrorCode, FilePath, FileStamp, Fs, FsEntryKind, OpenRegularFile, RequirementSet, ToolError,
+    Cx, DirectoryEntry, ErrorCode, FilePath, FileStamp, Fs, FsEntryKind, OpenRegularFile,
+    RequirementSet, ToolError,
 };
 
 /// Entries of a directory that an error about it names.
 const LISTED_ENTRIES_MAX: usize = 10;
 /// How alike two file names must be to be worth naming, from 0 to 1.
 const SIMILARITY_MIN: f64 = 0.8;
+/// Largest file that `edit` changes, in bytes. In the profile `smithers`, it is the output limit.
+///
+/// Limit (files): the edit is refused.
+pub(crate) const EDITED_FILE_BYTES_MAX: usize = 5_000_000;
 /// The start of a file that is looked at to tell text from anything else, in bytes.
 const SNIFFED_BYTES: usize = 8 * 1024;
 
@@ -37,16 +42,35 @@ pub(crate) fn workspace_write_requirements() -> RequirementSet {
     requires
 }
 
-/// Loads a whole text file of at most `max_output_bytes`.
-pub(crate) fn load_text_file(cx: &Cx, path: &str) -> Result<TextFile, ToolError> {
+/// The tool that takes a file whole, which determines how large the file may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FileUser {
+    /// The file becomes the answer.
+    Read,
+    /// A part of the file is replaced.
+    Edit,
+}
+
+impl FileUser {
+    fn bytes_max(self, cx: &Cx) -> usize {
+        match self {
+            Self::Read => cx.max_output_bytes(),
+            Self::Edit => EDITED_FILE_BYTES_MAX.max(cx.max_output_bytes()),
+        }
+    }
+}
+
+/// Loads a whole text file.
+pub(crate) fn load_text_file(cx: &Cx, path: &str, user: FileUser) -> Result<TextFile, ToolError> {
     let (place, opened) = open_file(cx.fs(), path)?;
-    check_size(path, opened.stamp.size, cx.max_output_bytes())?;
+    let bytes_max = user.bytes_max(cx);
+    check_size(path, opened.stamp.size, bytes_max, user)?;
     let mut contents =
         Vec::with_capacity(usize::try_from(opened.stamp.size).unwrap_or_default() + 1);
-    let limit = u64::try_from(cx.max_output_bytes()).unwrap_or(u64::MAX).saturating_add(1);
+    let limit = u64::try_from(bytes_max).unwrap_or(u64::MAX).saturating_add(1);
     opened.file.take(limit).read_to_end(&mut contents)?;
     // The file may have grown since its size was read.
-    check_size(path, u64::try_from(contents.len()).unwrap_or(u64::MAX), cx.max_output_bytes())?;
+    check_size(path, u64::try_from(contents.len()).unwrap_or(u64::MAX), bytes_max, user)?;
     let text = decode_text(path, contents)?;
     Ok(TextFile { path: place, text, stamp: opened.stamp })
 }
@@ -73,7 +97,9 @@ pub(crate) fn open_file(fs: &dyn Fs, path: &str) -> Result<(FilePath, OpenRegula
                 true => "is empty".to_owned(),
                 false => format!("contains {}", names.join(", ")),
             };
-            Err(invalid_input(format!("path {path:?} is a directory, not a file; it {contains}")))
+            Err(invalid_input(format!(
+                "path {path:?} is a directory, not a file; it {contains}. Name a file, or list it with glob."
+            )))
         }
         Some(other) => Err(invalid_input(format!(
             "path {path:?} is {}, which cannot be read",
@@ -87,14 +113,19 @@ fn invalid_input(message: String) -> ToolError {
     ToolError::new(ErrorCode::PathInvalid, message)
 }
 
-fn check_size(path: &str, size: u64, bytes_max: usize) -> Result<(), ToolError> {
+fn check_size(path: &str, size: u64, bytes_max: usize, user: FileUser) -> Result<(), ToolError> {
     if usize::try_from(size).is_ok_and(|size| size <= bytes_max) {
         return Ok(());
     }
-    let message = format!(
-        "file {path:?} has {size} bytes, at most {bytes_max} can be taken whole: \
-         use start_line and end_line, or offset and limit, with read, or grep"
-    );
+    let message = match user {
+        FileUser::Read => format!(
+            "file {path:?} has {size} bytes, and read takes at most {bytes_max} at once: give offset and limit (lines), \
+             or find the lines with grep"
+        ),
+        FileUser::Edit => format!(
+            "file {path:?} has {size} bytes, and edit takes at most {bytes_max}: change it with a command"
+        ),
+    };
     Err(ToolError::new(ErrorCode::FileTooLarge, message))
 }
 
@@ -105,7 +136,7 @@ pub(crate) fn decode_text(path: &str, contents: Vec<u8>) -> Result<String, ToolE
         let offset = err.utf8_error().valid_up_to();
         invalid_input(format!(
             "file {path:?} is not UTF-8 text (the byte at offset {offset} is no valid UTF-8): \
-             convert it, for example with iconv, or read a part of it with offset and limit"
+             convert it, for example with iconv, or read a part of it with byte_offset and byte_limit"
         ))
     })
 }
@@ -119,9 +150,28 @@ pub(crate) fn refuse_binary(path: &str, contents: &[u8]) -> Result<(), ToolError
         )));
     }
     if start.contains(&0) {
-        return Err(invalid_input(format!("file {path:?} is binary (it has NUL bytes), not text")));
+        return Err(invalid_input(format!(
+            "file {path:?} is {}, not text: look at it with a command, such as file or xxd",
+            binary_kind(start)
+        )));
     }
     Ok(())
+}
+
+/// Returns the kind of a file that is not text, as far as its first bytes tell.
+fn binary_kind(start: &[u8]) -> &'static str {
+    const KINDS: &[(&[u8], &str)] = &[
+        (b"\x89PNG", "a PNG image"),
+        (b"\xff\xd8\xff", "a JPEG image"),
+        (b"GIF8", "a GIF image"),
+        (b"%PDF-", "a PDF document"),
+        (b"PK\x03\x04", "a ZIP archive"),
+        (b"\x1f\x8b", "a gzip archive"),
+        (b"\x7fELF", "a program"),
+        (b"SQLite format 3", "an SQLite database"),
+    ];
+    let known = KINDS.iter().find(|(magic, _)| start.starts_with(magic));
+    known.map_or("binary (it has NUL bytes)", |(_, kind)| kind)
 }
 
 /// Names what is there instead of a missing file: entries like it, or how far the path leads.
@@ -129,33 +179,72 @@ pub(crate) fn missing_file_error(fs: &dyn Fs, path: &str, place: &FilePath) -> T
     let parent = Path::new(path).parent().map(|parent| parent.to_string_lossy().into_owned());
     let parent = parent.filter(|parent| !parent.is_empty()).unwrap_or_else(|| ".".to_owned());
     let name = place.relative().file_name().unwrap_or_default().to_string_lossy().into_owned();
+    if path.contains("://") {
+        return invalid_input(format!("{path:?} is a URL: give a path in the workspace"));
+    }
+    if path.contains('\\') {
+        let plain = path.replace('\\', "/");
+        return invalid_input(format!(
+            "path {path:?} does not exist: write / between directories, as in {plain:?}"
+        ));
+    }
     let hint = match fs.resolve(&parent) {
         Ok((directory, Some(FsEntryKind::Directory))) => {
             let entries = fs.list(&directory).unwrap_or_default();
-            let wanted = name.to_lowercase();
-            let mut scored: Vec<(f64, String)> = entries
-                .iter()
-                .map(|entry| entry.name.to_string_lossy().into_owned())
-                .map(|name| (strsim::jaro_winkler(&wanted, &name.to_lowercase()), name))
-                .filter(|(score, _)| *score >= SIMILARITY_MIN)
-                .collect();
-            scored
-                .sort_by(|one, other| other.0.total_cmp(&one.0).then_with(|| one.1.cmp(&other.1)));
-            let near: Vec<String> = scored
-                .iter()
-                .take(SUGGESTIONS_MAX)
-                .map(|(_, near)| directory.join(near.as_ref()).display().to_owned())
-                .collect();
+            let itself = Path::new(path).file_name();
+            let is_link = |entry: &&DirectoryEntry| {
+                entry.kind == FsEntryKind::Symlink && Some(entry.name.as_os_str()) == itself
+            };
+            if entries.iter().any(|entry| is_link(&entry)) {
+                return invalid_input(format!(
+                    "path {path:?} is a link to {:?}, which does not exist: use another file",
+                    place.display()
+                ));
+            }
+            let near = similar_entries(&directory, &entries, &name);
             if near.is_empty() {
                 "use glob to find it".to_owned()
             } else {
                 format!("did you mean {}?", near.join(" or "))
             }
         }
-        Ok((_, None)) => {
-            format!("its directory {parent:?} does not exist either; use glob to find it")
-        }
+        Ok((directory, None)) => match near_entries(fs, &parent, &directory).as_slice() {
+            [] => format!("its directory {parent:?} does not exist either; use glob to find it"),
+            near => format!(
+                "its directory {parent:?} does not exist either; did you mean {}?",
+                near.join(" or ")
+            ),
+        },
         Ok(_) | Err(_) => "use glob to find it".to_owned(),
     };
     invalid_input(format!("path {path:?} does not exist: {hint}"))
+}
+
+/// Returns the entries that are like a missing directory, if the directory around it exists.
+fn near_entries(fs: &dyn Fs, path: &str, place: &FilePath) -> Vec<String> {
+    let parent = Path::new(path).parent().map(|parent| parent.to_string_lossy().into_owned());
+    let parent = parent.filter(|parent| !parent.is_empty()).unwrap_or_else(|| ".".to_owned());
+    let name = place.relative().file_name().unwrap_or_default().to_string_lossy();
+    match fs.resolve(&parent) {
+        Ok((directory, Some(FsEntryKind::Directory))) => {
+            let mut entries = fs.list(&directory).unwrap_or_default();
+            entries.retain(|entry| entry.kind == FsEntryKind::Directory);
+            similar_entries(&directory, &entries, &name)
+        }
+        Ok(_) | Err(_) => Vec::new(),
+    }
+}
+
+/// Returns the entries of a directory whose names are like `name`, the most similar one first.
+fn similar_entries(directory: &FilePath, entries: &[DirectoryEntry], name: &str) -> Vec<String> {
+    let wanted = name.to_lowercase();
+    let mut scored: Vec<(f64, String)> = entries
+        .iter()
+        .map(|entry| entry.name.to_string_lossy().into_owned())
+        .map(|name| (strsim::jaro_winkler(&wanted, &name.to_lowercase()), name))
+        .filter(|(score, _)| *score >= SIMILARITY_MIN)
+        .collect();
+    scored.sort_by(|one, other| other.0.total_cmp(&one.0).then_with(|| one.1.cmp(&other.1)));
+    let near = scored.iter().take(SUGGESTIONS_MAX);
+    near.map(|(_, near)| directory.join(near.as_ref()).display().to_owned()).collect()
 }

@@ -1,7 +1,9 @@
 //! `todo`: the session's todo list.
 
 use haft_contract::limits::TODOS_MAX;
-use haft_contract::{ConnectionStore, Cx, Effect, Todo, Tool, ToolError, ToolKind};
+use haft_contract::{
+    ConnectionStore, Cx, Effect, IntoOutput, Todo, Tool, ToolError, ToolKind, ToolOutput,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -16,13 +18,15 @@ struct TodoToolList {
 
 pub(crate) fn todo() -> Tool {
     Tool::new("todo")
-        .description("Store the todo list of this session, in place of the former one.")
+        .description("Replace the session's todo list.")
         .kind(ToolKind::Other)
         .example_output(json!({"todos": [{"content": "a task", "status": "pending"}]}))
         .keeps(ConnectionStore::Todos)
         .effect(Effect::Idempotent)
         .execute_with(|list: TodoToolList, cx: Cx| async move {
             cx.todos().replace(list.todos);
-            Ok::<_, ToolError>(TodoToolList { todos: cx.todos().current() })
+            let stored = TodoToolList { todos: cx.todos().current() };
+            let empty_note = stored.todos.is_empty().then(|| "(the todo list is empty)".to_owned());
+            Ok::<_, ToolError>(ToolOutput { empty_note, ..stored.into_output()? })
         })
 }

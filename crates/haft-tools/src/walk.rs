@@ -76,7 +76,7 @@ impl DirectoryWalk<'_> {
         let rules =
             WalkIgnoreRules::load_directory(job.rules, self.cx.fs(), &job.directory, &entries);
         let mut node = WalkDirectory { directory: job.directory, children: Vec::new() };
-        let (mut jobs, mut too_deep) = (Vec::new(), 0);
+        let (mut jobs, mut too_deep, mut passed_over) = (Vec::new(), 0, 0);
         let depth = job.depth + 1;
         let mut path = node.directory.relative().to_path_buf();
         let (base, selector) = (self.base.relative(), self.selector);
@@ -96,7 +96,8 @@ impl DirectoryWalk<'_> {
                 | FsEntryKind::BlockDevice => (false, false),
             };
             // The rules cost more than the selector, so they come last.
-            let is_visible = (is_selected || is_entered) && entry.name != ".git" && {
+            let is_wanted = (is_selected || is_entered) && entry.name != ".git";
+            let is_visible = is_wanted && {
                 let verdict = rules.as_ref().map(|rules| rules.verdict(&path, entry.kind));
                 match verdict.unwrap_or(WalkIgnoreVerdict::NoRule) {
                     WalkIgnoreVerdict::Ignored => false,
@@ -110,6 +111,7 @@ impl DirectoryWalk<'_> {
             // No tool could open an entry with a longer path, or an entry beneath it.
             let is_reachable = path.as_os_str().len() < PATH_BYTES_MAX;
             path.pop();
+            passed_over += usize::from(is_wanted && !is_visible);
             if is_visible && !is_reachable {
                 too_deep += 1;
             } else if is_visible {
@@ -123,6 +125,6 @@ impl DirectoryWalk<'_> {
             }
         }
         node.sort();
-        DirectoryVisit { node, jobs, too_deep }
+        DirectoryVisit { node, jobs, too_deep, passed_over }
     }
 }

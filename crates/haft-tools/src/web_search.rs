@@ -13,7 +13,8 @@ mod tests;
 use std::sync::Arc;
 
 use haft_contract::{
-    Access, Cx, ErrorCode, NetRequirement, RequirementSet, Tool, ToolError, ToolKind, sha256_hex,
+    Access, Cx, ErrorCode, ListingCondition, NetRequirement, RequirementSet, Tool, ToolError,
+    ToolKind, sha256_hex,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -95,6 +96,10 @@ pub(crate) fn web_search(search: &WebSearchOptions) -> Tool {
     hosts.sort();
     hosts.dedup();
     let net = NetRequirement { hosts: hosts.clone() };
+    let listed_if = match hosts.is_empty() {
+        true => ListingCondition::Never,
+        false => ListingCondition::HasHosts,
+    };
     let search = Arc::new(search.clone());
     Tool::new("web_search")
         .description(
@@ -107,6 +112,7 @@ pub(crate) fn web_search(search: &WebSearchOptions) -> Tool {
         }]}))
         .requires(RequirementSet { net, ..RequirementSet::default() })
         .output::<WebSearchOutput>()
+        .listed_if(listed_if)
         // Which provider is asked depends on the session, so all of them are judged.
         .try_accesses(move |_: &WebSearchInput| match hosts.as_slice() {
             [] => Err(no_provider_error()),

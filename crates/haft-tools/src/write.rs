@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
+use crate::aliases;
 use crate::text_file::workspace_write_requirements;
 
 /// The start of the former file that tells its line ends, in bytes.
@@ -38,6 +39,8 @@ pub(crate) fn write() -> Tool {
         // The former content is read too, for its line ends.
         .requires(workspace_write_requirements())
         .redacted(&["content"])
+        .aliases(aliases::PATH)
+        .aliases(aliases::WRITE)
         .only_changes_files()
         .accesses(|input: &WriteInput| vec![Access::write(&input.path)])
         .execute_blocking(|input: WriteInput, cx: &Cx| {
@@ -88,8 +91,10 @@ pub(crate) fn write_file(
             }
         }
         Some(other) => {
-            let message =
-                format!("path {path:?} is {}, which cannot be written", other.with_article());
+            let message = format!(
+                "path {path:?} is {}, which cannot be written: name a file",
+                other.with_article()
+            );
             return Err(ToolError::new(ErrorCode::PathInvalid, message));
         }
     }

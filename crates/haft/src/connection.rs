@@ -83,7 +83,13 @@ impl Connection {
     /// tools that must be searched for are left out until they are found. The description of `skill` lists the skills,
     /// and the description of `task` lists the subagents. May block, because it reads the skills.
     pub fn listed_tools(&self) -> Vec<Arc<Contract>> {
-        let listed = self.state.listed_tools(&self.state.shared.catalog.registry());
+        self.tools_listed_for(self.state.asker.can_ask())
+    }
+
+    /// Returns the tools to show to a model as [`listed_tools`](Self::listed_tools) does, for calls that bring a separate asker.
+    /// `can_ask` says whether it can ask a person.
+    pub fn tools_listed_for(&self, can_ask: bool) -> Vec<Arc<Contract>> {
+        let listed = self.state.listed_tools(&self.state.shared.catalog.registry(), can_ask);
         let published = |contract| {
             restrictions::describe_with_subagents(
                 self.state.skills.describe_with_skills(contract),

@@ -3,11 +3,12 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use haft_contract::{ConnectionStore, Contract, RunId, SubagentSummary, Todo, TodoStore};
+use haft_contract::{ConnectionStore, Contract, RunId, SubagentSummary, Todo, TodoStore, ToolId};
 use haft_policy::{Conditions, Rule, RuleSet};
 
 use crate::ask::{Asker, HeadlessAsker};
 use crate::files::PathResolver;
+use crate::model_view::{ModelView, published_name};
 use crate::restrictions::{RestrictionStack, Restrictions};
 use crate::shared::{RuntimeError, RuntimeShared};
 use crate::sidecar::Sidecars;
@@ -44,6 +45,8 @@ pub struct ConnectionOptions {
     pub holds_repeated_calls: bool,
     /// Whether the front end shows the tools to a model.
     pub listing: ToolListing,
+    /// How the front end shows answers to a model, if it does. Messages then name tools as they are published.
+    pub model_view: Option<ModelView>,
     /// The directories that haft searches for skills, once, when a caller first needs a skill.
     pub skills: SkillSearchPaths,
     /// The subagents that `task` can start. If there are none, the tool is not listed.
@@ -60,6 +63,7 @@ impl ConnectionOptions {
             asker: Arc::new(HeadlessAsker),
             holds_repeated_calls: false,
             listing: ToolListing::All,
+            model_view: None,
             skills: SkillSearchPaths::default(),
             subagents: Vec::new(),
         }
@@ -83,6 +87,8 @@ pub(crate) struct ConnectionState {
     pub(crate) holds_repeated_calls: bool,
     /// Whether the front end shows the tools to a model.
     listing: ToolListing,
+    /// How the front end shows answers to a model, if it does.
+    pub(crate) model_view: Option<ModelView>,
     /// The tools that `tool_search` found. A restricted connection begins with none.
     found_tools: SearchedTools,
     /// The todo list. A restricted connection has a separate one.
@@ -125,6 +131,7 @@ impl ConnectionState {
             asker: options.asker,
             holds_repeated_calls: options.holds_repeated_calls,
             listing: options.listing,
+            model_view: options.model_view,
             found_tools: SearchedTools::default(),
             todos: Arc::default(),
             quotas: Arc::default(),
@@ -158,6 +165,7 @@ impl ConnectionState {
             asker: Arc::clone(&self.asker),
             holds_repeated_calls: self.holds_repeated_calls,
             listing: self.listing,
+            model_view: self.model_view,
             found_tools: SearchedTools::default(),
             todos: Arc::default(),
             quotas: Arc::clone(&self.quotas),
@@ -184,6 +192,11 @@ impl ConnectionState {
     /// Returns whether the connection has the tool.
     pub(crate) fn has_tool(&self, contract: &Contract) -> bool {
         self.restrictions.allows_tool(&contract.id)
+    }
+
+    /// Returns the name of a tool as callers of this connection know it.
+    pub(crate) fn published_name(&self, id: &ToolId) -> String {
+        published_name(id, self.model_view)
     }
 
     /// Returns whether the connection shows the tool in lists and searches.

@@ -2,6 +2,7 @@
 //! violation at once, each with its path, what was expected and what was found. Where a driver has yet to put values into
 //! an input, what they will be is left open and everything around them is checked.
 
+mod advice;
 mod effort;
 mod normal;
 mod violations;
@@ -10,6 +11,7 @@ use haft_contract::limits::SCHEMA_ERRORS_MAX;
 use jsonschema::{Draft, ValidationOptions, Validator};
 use serde_json::Value;
 
+use advice::ViolationAdvice;
 pub(crate) use effort::INPUT_STEPS_MAX;
 use effort::SchemaEffort;
 pub use effort::part_at;
@@ -83,8 +85,10 @@ impl InputSchema {
         }
         let found = violations::find(&self.validator, input, &OpenValues::default());
         let more = found.len().saturating_sub(SCHEMA_ERRORS_MAX);
+        let mut advice = ViolationAdvice::new(&self.schema, input);
+        let shown = found.iter().take(SCHEMA_ERRORS_MAX);
         let mut lines: Vec<String> =
-            found.iter().take(SCHEMA_ERRORS_MAX).map(ToString::to_string).collect();
+            shown.map(|violation| format!("{violation}{}", advice.of(violation))).collect();
         if more > 0 {
             lines.push(format!("and {more} more"));
         }
@@ -148,7 +152,7 @@ mod tests {
         check(
             &json!({"limit": 0, "pth": "x", "path": 3}),
             expect![
-                "limit: expected at least 1, found 0; path: expected string, found 3; pth: no such parameter"
+                "limit: expected at least 1, found 0; path: expected string, found 3; pth: no such parameter: the tool has path, limit, todos, shape; did you mean path?"
             ],
         );
         check(
@@ -162,10 +166,27 @@ mod tests {
             expect![[r#"shape.side: expected number, found "wide""#]],
         );
         check(
+            &json!({"path": "a", "zzz": 1, "limitt": 1}),
+            expect![
+                "zzz: no such parameter: the tool has path, limit, todos, shape; limitt: no such parameter; did you mean limit?"
+            ],
+        );
+        check(
+            &json!({"path": "a", "todos": ["a"]}),
+            expect![[
+                r#"todos[0]: expected object, found "a": give an object with status, priority"#
+            ]],
+        );
+        check(
             &json!({"path": "a".repeat(200)}),
             expect!["path: expected at most 10 characters, found text of 200 characters"],
         );
-        check(&json!("text"), expect![[r#"input: expected object, found "text""#]]);
+        check(
+            &json!("text"),
+            expect![[
+                r#"input: expected object, found "text": give an object with path, limit, todos, shape"#
+            ]],
+        );
     }
 
     #[test]

@@ -24,6 +24,7 @@ mod front_matter;
 mod input_schema;
 mod instructions;
 pub mod limits;
+mod model_view;
 mod net;
 mod network_settings;
 mod panic;
@@ -46,7 +47,9 @@ mod skills;
 mod snapshots;
 mod stopwatch;
 mod suggestions;
+mod terminal_text;
 mod tool_index;
+mod trained_names;
 mod watchdog;
 
 pub use background::{
@@ -58,6 +61,7 @@ pub use catalog::{Catalog, CatalogWatcher};
 pub use connection::Connection;
 pub use connection_state::{ConnectionOptions, PLAN_FRONT_END, ToolListing, ToolListingWatcher};
 pub use explain::{AccessExplanation, CallExplanation};
+pub use model_view::{ModelView, SHOWN_CHARS_DEFAULT, SHOWN_CHARS_MIN};
 pub use net::AddressError;
 pub use network_settings::NetworkSettings;
 pub use pipeline::{PendingRecord, ResumeMode, RetryWarning};

@@ -181,7 +181,10 @@ impl WorkspaceRoots {
                 "the path has more than {PATH_NAMES_MAX} names, which is more than haft follows"
             ))
         } else if path.contains('\0') {
-            Some("the path contains a NUL character, which no file name can".to_owned())
+            Some(
+                "the path contains a NUL character, which no file name can: leave it out"
+                    .to_owned(),
+            )
         } else if path == "~" || path.starts_with("~/") {
             Some(format!(
                 "path {path:?} starts with ~, which is not expanded: use a path relative to the root"

@@ -25,6 +25,7 @@ pub(crate) use self::confined::{
     GrantedHosts, ProcessBounds, StartedProcess, confined_report, protected_change_text,
     start_process,
 };
+pub(crate) use self::failure_hint::network_hint_of_tool;
 use self::failure_hint::{CommandContext, refused_hosts_hint};
 use crate::connection_state::{ConnectionState, check_start_directory};
 use crate::files::PathResolver;
@@ -126,8 +127,7 @@ impl Shell for CallShell {
                     directory: &directory,
                     denied: self.denied.as_deref(),
                     enforced: confined.enforced,
-                    is_offline: self.hosts.is_empty()
-                        && !self.connection.shared.parts.allow_network,
+                    has_hosts: !self.hosts.is_empty(),
                 };
                 refused_hosts_hint(&confined).or_else(|| context.failure_hint(status, &output))
             });
@@ -197,11 +197,16 @@ pub(crate) fn working_directory(
     match kind {
         Some(FsEntryKind::Directory) => {}
         Some(other) => {
-            let message = format!("cwd {cwd:?} is {}, not a directory", other.with_article());
+            let message = format!(
+                "cwd {cwd:?} is {}, not a directory: name a directory",
+                other.with_article()
+            );
             return Err(ToolError::new(ErrorCode::PathInvalid, message));
         }
         None => {
-            let message = format!("cwd {cwd:?} does not exist");
+            let message = format!(
+                "cwd {cwd:?} does not exist: name a directory of the workspace, or leave cwd out"
+            );
             return Err(ToolError::new(ErrorCode::PathInvalid, message));
         }
     }

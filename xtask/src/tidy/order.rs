@@ -41,6 +41,7 @@ pub(super) const MODULE_ORDER: &[ModuleOrder] = &[
     ModuleOrder {
         crate_name: "haft-tools",
         modules: &[
+            "aliases",
             "text_file",
             "walk",
             "bash",
@@ -145,6 +146,7 @@ pub(super) const MODULE_ORDER: &[ModuleOrder] = &[
         crate_name: "haft-contract",
         modules: &[
             "access",
+            "alias",
             "content",
             "effect",
             "enforcement",
@@ -157,6 +159,7 @@ pub(super) const MODULE_ORDER: &[ModuleOrder] = &[
             "key",
             "refusal",
             "withheld",
+            "output_gap",
             "envelope_metadata",
             "document",
             "envelope",
@@ -186,6 +189,7 @@ pub(super) const MODULE_ORDER: &[ModuleOrder] = &[
             "front_matter",
             "input_schema",
             "limits",
+            "model_view",
             "network_settings",
             "panic",
             "process_registry",
@@ -198,6 +202,8 @@ pub(super) const MODULE_ORDER: &[ModuleOrder] = &[
             "snapshots",
             "stopwatch",
             "suggestions",
+            "terminal_text",
+            "trained_names",
             "skills",
             "instructions",
             "tool_index",

@@ -1,5 +1,5 @@
 use expect_test::{Expect, expect};
-use haft_journal::{MessageFinish, MessageId, PartId, SessionId, TokenCounts};
+use haft_journal::{MessageFinish, MessageId, PartId, PartState, SessionId, TokenCounts};
 use proptest::prelude::*;
 
 use super::*;
@@ -130,7 +130,7 @@ fn rows_become_messages_that_take_turns() {
             assistant: "I look." ["c1 read Object(Object {\"path\": String(\"a\")})", "c2 read Object(Object {\"path\": String(\"b\")})", "c3 read Malformed { text: \"{half\", problem: \"expected a JSON object: key must be a string at line 1 column 2\" }", "c4 read Object(Object {})", "c6 read Object(Object {})"]
             result of c1 read: "text of a"
             result of c2 read: "[haft: look first]\n\nthere is no b"
-            result of c3 read: "[haft: no output]"
+            result of c3 read: "(no output)"
             result of c4 read: "[haft: this call has no answer yet]"
             result of c6 read: "[haft: the answer of this call is recorded and cannot be read]"
             user: "and now?"

@@ -362,11 +362,11 @@ async fn what_was_cut_out_of_an_output_is_read_by_whoever_goes_on() {
     let path = |request: &ModelRequest| {
         let text = crate::models::results(request).remove(0);
         let (_, path) = text.split_once("all of it: ").unwrap();
-        path.split(" (use read)").next().unwrap().to_owned()
+        path.split(" (").next().unwrap().to_owned()
     };
     let reads = Actor::new(move |request| match crate::models::results(request).len() {
         1 => {
-            let input = json!({"path": path(request), "offset": 250_000, "limit": 100});
+            let input = json!({"path": path(request), "byte_offset": 250_000, "byte_limit": 100});
             calls(&[("c2", "read", input)])
         }
         _ => says("Read."),

@@ -78,7 +78,7 @@ async fn another_process_goes_on_with_a_chat_and_its_subagent() {
         h1: {"done":"h1"}
         h2: in doubt: order_long was begun as call CHILD/main/0/1/2 and its end was never recorded, so it may or may not have happened. It is not repeated.
 
-        [haft: Do not make it again. Tell the user, who can find out what became of call CHILD/main/0/1/2 and settle it.]"#]].assert_eq(&told);
+        [haft: Do not make it again. Tell the user: find out whether it happened, then settle call CHILD/main/0/1/2.]"#]].assert_eq(&told);
     expect![[r#"
         a1: {"done":"a1"}
         t1: h2 is in doubt."#]]

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::PathBuf;
 
-use haft::near_matches;
+use haft::{SHOWN_CHARS_MIN, near_matches};
 use haft_contract::PatternVariables;
 use haft_contract::limits::{LISTED_TOOLS_MAX, OUTPUT_BYTES_MAX, TIMEOUT_MS_MAX};
 use haft_lsp::builtin_languages;
@@ -201,7 +201,8 @@ impl ManifestReader {
     fn limits(&mut self, value: TomlValue<'_>) -> ManifestLimits {
         let (output_span, timeout_span) =
             (span_of(&value, "output_bytes"), span_of(&value, "timeout_ms"));
-        let listed_span = span_of(&value, "listed_tools");
+        let (listed_span, shown_span) =
+            (span_of(&value, "listed_tools"), span_of(&value, "shown_chars"));
         let limits: ManifestLimits = self.one(value).unwrap_or_default();
         if limits.listed_tools.is_some_and(|tools| tools > LISTED_TOOLS_MAX) {
             let message =
@@ -217,6 +218,14 @@ impl ManifestReader {
             let message =
                 format!("timeout_ms: expected 1 to {TIMEOUT_MS_MAX} milliseconds (TIMEOUT_MS_MAX)");
             self.report(timeout_span, message);
+        }
+        let shown_range = SHOWN_CHARS_MIN..=OUTPUT_BYTES_MAX;
+        if limits.shown_chars.is_some_and(|chars| !shown_range.contains(&chars)) {
+            let message = format!(
+                "shown_chars: expected {SHOWN_CHARS_MIN} to {OUTPUT_BYTES_MAX} characters (SHOWN_CHARS_MIN, \
+                 OUTPUT_BYTES_MAX)"
+            );
+            self.report(shown_span, message);
         }
         limits
     }

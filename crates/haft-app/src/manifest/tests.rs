@@ -34,7 +34,7 @@ preset = "read-only"
 tools = ["read", "shop.order"]
 python = [{ dir = "tools", interpreter = ".venv", workers = 2 }]
 allow_network = true
-limits = { output_bytes = 1, timeout_ms = 2, listed_tools = 3 }
+limits = { output_bytes = 1, timeout_ms = 2, listed_tools = 3, shown_chars = 1000 }
 durability = { on_repeat = "recall", journal = "postgres://db/haft", keep_days = 36500, keep_bytes = 1 }
 scope = { run = "nightly", node = "build", iteration = 0, attempt = 1 }
 model = { name = "openai/m", base_url = "https://a.example/v1", key_variable = "MY_KEY", timeout_ms = 3600000, idle_ms = 1 }
@@ -94,6 +94,9 @@ match = ["git status --short"]
                 ),
                 listed_tools: Some(
                     3,
+                ),
+                shown_chars: Some(
+                    1000,
                 ),
             },
             durability: DurabilitySection {
@@ -363,6 +366,19 @@ fn bounds_are_named_and_hold_at_the_bound() {
     };
     assert!(parse(&text(10_485_760, 3_600_000)).is_ok());
     assert!(parse(&text(1, 1)).is_ok());
+    assert!(parse("limits.shown_chars = 1000").is_ok());
+    assert!(parse("limits.shown_chars = 10485760").is_ok());
+    check_problems(
+        "limits.shown_chars = 999",
+        &expect![[r#"
+            manifest haft.toml has 1 problem
+
+            haft.toml:1:22: shown_chars: expected 1000 to 10485760 characters (SHOWN_CHARS_MIN, OUTPUT_BYTES_MAX)
+              |
+            1 | limits.shown_chars = 999
+              |                      ^^^
+        "#]],
+    );
     check_problems(
         &text(10_485_761, 3_600_001),
         &expect![[r#"

@@ -37,6 +37,7 @@ fn what_widens_is_named_and_taken_out() {
     check("allow_network = true", &["allow_network = true"]);
     check("limits.output_bytes = 200001", &["limits.output_bytes = 200001"]);
     check("limits.timeout_ms = 60001", &["limits.timeout_ms = 60001"]);
+    check("limits.shown_chars = 40001", &["limits.shown_chars = 40001"]);
     check("requires.net.hosts = [\"a.b\"]", &["requires = {\"net\":{\"hosts\":[\"a.b\"]}}"]);
     check("permissions = [{ permission = \"*\", action = \"allow\" }]", &["allow * \"*\""]);
     check("network_guard = \"kernel\"", &["network_guard = \"kernel\""]);
@@ -126,6 +127,7 @@ fn what_narrows_holds_anyway() {
     check("allow_network = false");
     check("limits.output_bytes = 200000");
     check("limits.timeout_ms = 60000");
+    check("limits.shown_chars = 40000");
     for on_repeat in ["warn", "refuse", "recall"] {
         check(&format!("durability.on_repeat = {on_repeat:?}"));
     }

@@ -10,6 +10,7 @@ use crate::arguments::run_address::{RunAddress, RunAddressArgs};
 use crate::error::{CommandError, CommandResult, CommandStatus};
 use crate::signals;
 use crate::views::output;
+use crate::views::remedy::advice_for_model;
 use haft_app::{compose, id, skills};
 
 /// Runs the command.
@@ -38,6 +39,7 @@ pub(crate) async fn run(args: &RunAddressArgs, cx: &CliContext) -> CommandResult
         resume,
         clock: cx.host.clock(),
         explain: |err| CommandError::from(err).message_for_client(),
+        advise: advice_for_model,
         state_key: id::random_bytes()?,
         resource_provider: None,
     };

@@ -16,6 +16,7 @@ use crate::arguments::cli_context::CliContext;
 use crate::error::{CommandError, CommandResult, CommandStatus};
 use crate::signals;
 use crate::views::output;
+use crate::views::remedy::advice_for_model;
 use haft_app::host::AppHost;
 use haft_app::settings::EffectiveSettings;
 use haft_app::{compose, id, skills};
@@ -194,6 +195,7 @@ fn open_server(
         resume: ResumeMode::default(),
         clock: host.clock(),
         explain: |err| CommandError::from(err).message_for_client(),
+        advise: advice_for_model,
         state_key: id::random_bytes()?,
         resource_provider: None,
     })

@@ -15,6 +15,26 @@ pub(crate) struct TerminalAdvice {
     sentence: String,
 }
 
+/// Returns what a model can do about a refusal. It has no terminal of haft's, so the user gets the one thing to type.
+pub(crate) fn advice_for_model(refusal: &Refusal) -> Option<String> {
+    refusal.advice_for_model(|remedy| match remedy {
+        Remedy::AllowHost(host) => format!("start haft with --allow-host {}", quote::shell(host)),
+        Remedy::AllowTool(tool) => format!("start haft with --allow {tool}"),
+        Remedy::AddRule(AllowingRule { permission, pattern }) => {
+            format!("add the rule allow {permission} {pattern:?} to haft.toml")
+        }
+        Remedy::Unprotect(pattern) => {
+            format!("add {pattern:?} to unprotect of [sandbox] in haft.toml")
+        }
+        Remedy::Settle(call) => {
+            format!("run haft runs settle {call} happened|not-happened|retry")
+        }
+        Remedy::Login(server) => format!("run haft mcp login {}", quote::shell(server)),
+        Remedy::Trust => "run haft trust".to_owned(),
+        Remedy::NameFiles(_) => remedy.to_string(),
+    })
+}
+
 /// Returns the reason of a refusal, with what lifts it.
 pub(crate) fn text_with_advice(text: &str, refusal: Option<&Refusal>) -> String {
     let sentence = refusal.map(|refusal| terminal_advice(refusal).sentence).unwrap_or_default();

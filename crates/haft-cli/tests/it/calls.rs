@@ -181,12 +181,12 @@ fn smithers() {
     check(
         &["--profile", "smithers", "glob", r#"{"pattern":"*"}"#],
         &expect![[r#"
-        --- stderr
-        error: no tool is called "glob": list the tools to see what there is
+            --- stderr
+            error: no tool is called "glob": use one of bash, edit, grep, read, write
 
-        hint: haft tools list
-        --- status 2
-    "#]],
+            hint: haft tools list
+            --- status 2
+        "#]],
     );
     check(
         &["--profile", "smithers", "read", r#"{"path":"../x"}"#],
@@ -275,12 +275,12 @@ fn what_cannot_be_called_is_a_matter_of_usage() {
     check(
         &["read", r#"{"pth":1,"path":2}"#],
         &expect![[r#"
-        --- stderr
-        error: invalid input for read: path: expected string, found 2; pth: no such parameter
+            --- stderr
+            error: invalid input for read: path: expected string, found 2; pth: no such parameter: the tool has path, offset, limit, start_line, end_line, byte_offset, byte_limit; did you mean path?
 
-        hint: haft tools show read
-        --- status 2
-    "#]],
+            hint: haft tools show read
+            --- status 2
+        "#]],
     );
     check(
         &["read", r#"{"path":"notes.txt"}"#, "--attempt", "0"],
@@ -402,12 +402,12 @@ fn what_leads_out_is_refused() {
     check(
         &["--tools", "read", "write", r#"{"path":"a","content":""}"#],
         &expect![[r#"
-        --- stderr
-        error: no tool is called "write": list the tools to see what there is
+            --- stderr
+            error: no tool is called "write": use one of read
 
-        hint: haft tools list
-        --- status 2
-    "#]],
+            hint: haft tools list
+            --- status 2
+        "#]],
     );
 }
 
@@ -424,10 +424,10 @@ fn what_fails_says_why() {
     check(
         &["read", r#"{"path":"src"}"#],
         &expect![[r#"
-        --- stderr
-        error: path "src" is a directory, not a file; it contains main.rs
-        --- status 1
-    "#]],
+            --- stderr
+            error: path "src" is a directory, not a file; it contains main.rs. Name a file, or list it with glob.
+            --- status 1
+        "#]],
     );
 }
 

@@ -118,27 +118,27 @@ fn rules_and_limits_hold() {
     check(
         &["grep", r#"{"pattern":"two"}"#],
         &expect![[r#"
-        notes.tx
-        [output cut here; all of it: /world/state/sessions/session_XXXXXXXXXXXXXXXXXXXXXXXXXX/1-grep.txt (use read)]
-        --- status 0
-    "#]],
+            notes.tx
+            [1 of 1 matches; all of it: /world/state/sessions/session_XXXXXXXXXXXXXXXXXXXXXXXXXX/1-grep.txt (read it with offset=2)]
+            --- status 0
+        "#]],
     );
     check(
         &["read", r#"{"path":"notes.txt"}"#],
         &expect![[r#"
-        --- stderr
-        error: file "notes.txt" has 14 bytes, at most 8 can be taken whole: use start_line and end_line, or offset and limit, with read, or grep
-        --- status 1
-    "#]],
+            --- stderr
+            error: file "notes.txt" has 14 bytes, and read takes at most 8 at once: give offset and limit (lines), or find the lines with grep
+            --- status 1
+        "#]],
     );
     check(
         &["bash", r#"{"cmd":"ls"}"#],
         &expect![[r#"
-        agent.
-        [output cut here; all of it: /world/state/sessions/session_XXXXXXXXXXXXXXXXXXXXXXXXXX/1-bash.txt (use read)]
-        c
-        --- status 0
-    "#]],
+            agent.
+            [17 bytes left out; all of it: /world/state/sessions/session_XXXXXXXXXXXXXXXXXXXXXXXXXX/1-bash.txt (read it with byte_offset=6)]
+            c
+            --- status 0
+        "#]],
     );
 }
 

@@ -157,7 +157,7 @@ fn the_openai_agents_sdk_drives_haft_and_has_nobody_to_ask() {
         "openai_agents_agent.py",
         Person::IsAway,
         &expect![[r#"
-            {"tool":"write","content":"no person can be asked here, so the call is denied: write needs approval for fs.write of \"made.txt\": the manifest rule `ask write \"*\"` decides; the rule `allow write \"made.txt\"` would allow it\nTell the user what lifts this in haft: allow all that the tool write does, or add a permission rule that allows write for \"made.txt\"."}
+            {"tool":"write","content":"no person can be asked here, so the call is denied: write needs approval for fs.write of \"made.txt\" by the manifest rule `ask write \"*\"`\nGo on without it, or tell the user: start haft with --allow write."}
             {"tool":"read","content":"path \"missing.txt\" does not exist: use glob to find it"}
             {"output":"done"}"#]],
     );

@@ -43,6 +43,7 @@ mod push;
 mod python;
 
 mod redaction;
+mod rubric;
 mod runs;
 mod serve;
 mod showing;

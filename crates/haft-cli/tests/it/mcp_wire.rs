@@ -102,12 +102,12 @@ fn the_older_era_shakes_hands() {
             tools/list {"jsonrpc":"2.0","id":4,"error":{"code":-32602,"message":"unknown cursor: everything is on the first page"}}
             tools/call {"jsonrpc":"2.0","id":5,"result":{"content":[{"type":"text","text":"one\ntwo\n"}],"isError":false,"_meta":{"haft/call":"[run]/main/0/1/1","haft/durationMs":"[ms]"}}}
             tools/call {"jsonrpc":"2.0","id":6,"result":{"content":[{"type":"text","text":"path \"b.txt\" does not exist: did you mean a.txt?"}],"isError":true,"_meta":{"haft/call":"[run]/main/0/1/2","haft/code":"TOOL_PATH_INVALID","haft/durationMs":"[ms]"}}}
-            tools/call {"jsonrpc":"2.0","id":7,"result":{"content":[{"type":"text","text":"invalid input for read: path: expected string, found 5; line: no such parameter"}],"isError":true,"_meta":{"haft/call":"[run]/main/0/1/3","haft/code":"INVALID_INPUT","haft/durationMs":"[ms]","haft/refusal":{"code":"INVALID_INPUT","decided_by":"contract","because":"invalid input for read: path: expected string, found 5; line: no such parameter"}}}}
+            tools/call {"jsonrpc":"2.0","id":7,"result":{"content":[{"type":"text","text":"invalid input for read: path: expected string, found 5; line: no such parameter: the tool has path, offset, limit, start_line, end_line, byte_offset, byte_limit; did you mean end_line or start_line?"}],"isError":true,"_meta":{"haft/call":"[run]/main/0/1/3","haft/code":"INVALID_INPUT","haft/durationMs":"[ms]","haft/refusal":{"code":"INVALID_INPUT","decided_by":"contract","because":"invalid input for read: path: expected string, found 5; line: no such parameter: the tool has path, offset, limit, start_line, end_line, byte_offset, byte_limit; did you mean end_line or start_line?"}}}}
             tools/call {"jsonrpc":"2.0","id":8,"result":{"content":[{"type":"text","text":"invalid input for read: path: required, but missing"}],"isError":true,"_meta":{"haft/call":"[run]/main/0/1/4","haft/code":"INVALID_INPUT","haft/durationMs":"[ms]","haft/refusal":{"code":"INVALID_INPUT","decided_by":"contract","because":"invalid input for read: path: required, but missing"}}}}
             tools/call {"jsonrpc":"2.0","id":9,"error":{"code":-32602,"message":"no tool is called \"raed\": did you mean read?"}}
             tools/call {"jsonrpc":"2.0","id":10,"error":{"code":-32602,"message":"the params of tools/call do not have the form it takes"}}
             tools/call {"jsonrpc":"2.0","id":11,"result":{"content":[{"type":"text","text":"{\"todos\":[{\"content\":\"x\",\"status\":\"pending\"}]}"}],"isError":false,"_meta":{"haft/call":"[run]/main/0/1/6","haft/durationMs":"[ms]"}}}
-            tools/call {"jsonrpc":"2.0","id":12,"result":{"content":[{"type":"text","text":"no person can be asked here, so the call is denied: \"sudo true\" uses or changes rights beyond those of this user"},{"type":"text","text":"Tell the user what lifts this in haft: add a permission rule that allows bash for \"sudo true $\"."}],"isError":true,"_meta":{"haft/call":"[run]/main/0/1/7","haft/code":"PERMISSION_DENIED","haft/durationMs":"[ms]","haft/refusal":{"code":"PERMISSION_DENIED","decided_by":"watchdog","because":"no person can be asked here, so the call is denied: \"sudo true\" uses or changes rights beyond those of this user","remedies":[{"add_rule":{"permission":"bash","pattern":"sudo true $"}}]}}}}
+            tools/call {"jsonrpc":"2.0","id":12,"result":{"content":[{"type":"text","text":"no person can be asked here, so the call is denied: \"sudo true\" uses or changes rights beyond those of this user"},{"type":"text","text":"Go on without it, or tell the user: add the rule allow bash \"sudo true $\" to haft.toml."}],"isError":true,"_meta":{"haft/call":"[run]/main/0/1/7","haft/code":"PERMISSION_DENIED","haft/durationMs":"[ms]","haft/refusal":{"code":"PERMISSION_DENIED","decided_by":"watchdog","because":"no person can be asked here, so the call is denied: \"sudo true\" uses or changes rights beyond those of this user","remedies":[{"add_rule":{"permission":"bash","pattern":"sudo true $"}}]}}}}
             tools/call {"jsonrpc":"2.0","id":13,"error":{"code":-32602,"message":"_meta \"haft/attempt\": expected an integer from 1 to 4294967295, found 0"}}
             resources/list {"jsonrpc":"2.0","id":14,"result":{"ttlMs":0,"cacheScope":"private","resources":[]}}
             resources/templates/list {"jsonrpc":"2.0","id":15,"result":{"ttlMs":60000,"cacheScope":"private","resourceTemplates":[{"uriTemplate":"haft://output/{name}","name":"output","description":"All of an output that was cut, as linked by the call's result","mimeType":"text/plain"}]}}
@@ -135,12 +135,12 @@ fn the_newer_era_says_who_it_is_each_time() {
             tools/list {"jsonrpc":"2.0","id":3,"error":{"code":-32602,"message":"unknown cursor: everything is on the first page"}}
             tools/call {"jsonrpc":"2.0","id":4,"result":{"resultType":"complete","content":[{"type":"text","text":"one\ntwo\n"}],"isError":false,"_meta":{"haft/call":"[run]/main/0/1/1","haft/durationMs":"[ms]"}}}
             tools/call {"jsonrpc":"2.0","id":5,"result":{"resultType":"complete","content":[{"type":"text","text":"path \"b.txt\" does not exist: did you mean a.txt?"}],"isError":true,"_meta":{"haft/call":"[run]/main/0/1/2","haft/code":"TOOL_PATH_INVALID","haft/durationMs":"[ms]"}}}
-            tools/call {"jsonrpc":"2.0","id":6,"result":{"resultType":"complete","content":[{"type":"text","text":"invalid input for read: path: expected string, found 5; line: no such parameter"}],"isError":true,"_meta":{"haft/call":"[run]/main/0/1/3","haft/code":"INVALID_INPUT","haft/durationMs":"[ms]","haft/refusal":{"code":"INVALID_INPUT","decided_by":"contract","because":"invalid input for read: path: expected string, found 5; line: no such parameter"}}}}
+            tools/call {"jsonrpc":"2.0","id":6,"result":{"resultType":"complete","content":[{"type":"text","text":"invalid input for read: path: expected string, found 5; line: no such parameter: the tool has path, offset, limit, start_line, end_line, byte_offset, byte_limit; did you mean end_line or start_line?"}],"isError":true,"_meta":{"haft/call":"[run]/main/0/1/3","haft/code":"INVALID_INPUT","haft/durationMs":"[ms]","haft/refusal":{"code":"INVALID_INPUT","decided_by":"contract","because":"invalid input for read: path: expected string, found 5; line: no such parameter: the tool has path, offset, limit, start_line, end_line, byte_offset, byte_limit; did you mean end_line or start_line?"}}}}
             tools/call {"jsonrpc":"2.0","id":7,"result":{"resultType":"complete","content":[{"type":"text","text":"invalid input for read: path: required, but missing"}],"isError":true,"_meta":{"haft/call":"[run]/main/0/1/4","haft/code":"INVALID_INPUT","haft/durationMs":"[ms]","haft/refusal":{"code":"INVALID_INPUT","decided_by":"contract","because":"invalid input for read: path: required, but missing"}}}}
             tools/call {"jsonrpc":"2.0","id":8,"error":{"code":-32602,"message":"no tool is called \"raed\": did you mean read?"}}
             tools/call {"jsonrpc":"2.0","id":9,"error":{"code":-32602,"message":"the params of tools/call do not have the form it takes"}}
             tools/call {"jsonrpc":"2.0","id":10,"result":{"resultType":"complete","content":[{"type":"text","text":"{\"todos\":[{\"content\":\"x\",\"status\":\"pending\"}]}"}],"isError":false,"_meta":{"haft/call":"[run]/main/0/1/6","haft/durationMs":"[ms]"}}}
-            tools/call {"jsonrpc":"2.0","id":11,"result":{"resultType":"complete","content":[{"type":"text","text":"no person can be asked here, so the call is denied: \"sudo true\" uses or changes rights beyond those of this user"},{"type":"text","text":"Tell the user what lifts this in haft: add a permission rule that allows bash for \"sudo true $\"."}],"isError":true,"_meta":{"haft/call":"[run]/main/0/1/7","haft/code":"PERMISSION_DENIED","haft/durationMs":"[ms]","haft/refusal":{"code":"PERMISSION_DENIED","decided_by":"watchdog","because":"no person can be asked here, so the call is denied: \"sudo true\" uses or changes rights beyond those of this user","remedies":[{"add_rule":{"permission":"bash","pattern":"sudo true $"}}]}}}}
+            tools/call {"jsonrpc":"2.0","id":11,"result":{"resultType":"complete","content":[{"type":"text","text":"no person can be asked here, so the call is denied: \"sudo true\" uses or changes rights beyond those of this user"},{"type":"text","text":"Go on without it, or tell the user: add the rule allow bash \"sudo true $\" to haft.toml."}],"isError":true,"_meta":{"haft/call":"[run]/main/0/1/7","haft/code":"PERMISSION_DENIED","haft/durationMs":"[ms]","haft/refusal":{"code":"PERMISSION_DENIED","decided_by":"watchdog","because":"no person can be asked here, so the call is denied: \"sudo true\" uses or changes rights beyond those of this user","remedies":[{"add_rule":{"permission":"bash","pattern":"sudo true $"}}]}}}}
             tools/call {"jsonrpc":"2.0","id":12,"error":{"code":-32602,"message":"_meta \"haft/attempt\": expected an integer from 1 to 4294967295, found 0"}}
             resources/list {"jsonrpc":"2.0","id":13,"result":{"resultType":"complete","ttlMs":0,"cacheScope":"private","resources":[]}}
             resources/templates/list {"jsonrpc":"2.0","id":14,"result":{"resultType":"complete","ttlMs":60000,"cacheScope":"private","resourceTemplates":[{"uriTemplate":"haft://output/{name}","name":"output","description":"All of an output that was cut, as linked by the call's result","mimeType":"text/plain"}]}}
@@ -192,10 +192,11 @@ fn the_list_of_tools_is_small_and_always_the_same() {
             assert_eq!(value, &json!(!granted), "{tool}");
         }
     }
-    let bytes = answer.to_string().len();
-    assert!(bytes <= 14_500, "the list of tools has {bytes} bytes");
     let printed = place.haft_json(&["tools", "list", "--format", "mcp"]);
-    assert_eq!(printed, json!({"tools": tools}), "haft tools list --format mcp prints the same");
+    let printed = printed["tools"].as_array().unwrap();
+    for tool in tools {
+        assert!(printed.contains(tool), "haft tools list --format mcp prints the same: {tool}");
+    }
 }
 
 #[test]
@@ -401,7 +402,7 @@ fn an_unknown_tool_is_in_the_journal_too() {
     check_journal(
         &place,
         &expect![[
-            r#"{"call":"[run]/main/0/1/1","idempotency_key":"[key]","change":1,"run":"[run]","node":"main","iteration":0,"attempt":1,"seq":1,"tool":"delete_everything","effect":"read","status":"refused","started_at_ms":"[ms]","finished_at_ms":"[ms]","first_key":"[key]","call_key":"[key]","driver_call_id":null,"input":{"bytes":21,"sha256":"5352e1bf1efcfec1d5e653cd0cc5b3c7f66e7cea52269ff31877ffb0e77310e7"},"accesses":[],"epoch":1,"details":null,"envelope":{"type":"error","error_text":"no tool is called \"delete_everything\": list the tools to see what there is","metadata":{"duration_ms":"[ms]","call_id":"[run]/main/0/1/1","code":"TOOL_NOT_FOUND","refusal":{"code":"TOOL_NOT_FOUND","decided_by":"contract","because":"no tool is called \"delete_everything\": list the tools to see what there is"}}},"verdict":null,"settled_by":null}"#
+            r#"{"call":"[run]/main/0/1/1","idempotency_key":"[key]","change":1,"run":"[run]","node":"main","iteration":0,"attempt":1,"seq":1,"tool":"delete_everything","effect":"read","status":"refused","started_at_ms":"[ms]","finished_at_ms":"[ms]","first_key":"[key]","call_key":"[key]","driver_call_id":null,"input":{"bytes":21,"sha256":"5352e1bf1efcfec1d5e653cd0cc5b3c7f66e7cea52269ff31877ffb0e77310e7"},"accesses":[],"epoch":1,"details":null,"envelope":{"type":"error","error_text":"no tool is called \"delete_everything\": use one of apply_patch, bash, edit, glob, grep, lsp, read, repo_overview, skill, todo, write","metadata":{"duration_ms":"[ms]","call_id":"[run]/main/0/1/1","code":"TOOL_NOT_FOUND","refusal":{"code":"TOOL_NOT_FOUND","decided_by":"contract","because":"no tool is called \"delete_everything\": use one of apply_patch, bash, edit, glob, grep, lsp, read, repo_overview, skill, todo, write"}}},"verdict":null,"settled_by":null}"#
         ]],
     );
 }
@@ -428,7 +429,7 @@ fn all_of_a_cut_output_is_a_resource() {
     assert_eq!(read["result"]["contents"], contents);
 
     // A model has no resources; it reads the file that the text names.
-    let path = text.split_once("all of it: ").and_then(|(_, rest)| rest.split_once(" (use read)"));
+    let path = text.split_once("all of it: ").and_then(|(_, rest)| rest.split_once(" ("));
     let arguments = json!({"path": path.unwrap().0, "start_line": 99_999});
     let tail = server.call("read", arguments);
     assert_eq!(tail["result"]["content"][0]["text"], "99999\n100000\n");
@@ -442,6 +443,61 @@ fn all_of_a_cut_output_is_a_resource() {
     let mut link = link.clone();
     place.redact(&mut link);
     expect![[r#"{"type":"resource_link","uri":"haft://output/1-bash.txt","name":"1-bash.txt","mimeType":"text/plain","size":588895}"#]].assert_eq(&link.to_string());
+}
+
+/// Largest list of tools of a connection without a person to ask and without granted hosts, in bytes.
+const LIST_BYTES_MAX: usize = 7_500;
+
+#[test]
+fn a_bare_connection_lists_only_tools_that_can_work() {
+    let place = Place::new();
+    let listed = |place: &Place, args: &[&str], capabilities: Value| {
+        let mut server = Server::start(place, args);
+        let mut opening = initialize();
+        opening["capabilities"] = capabilities;
+        server.request("initialize", opening);
+        server.notify("notifications/initialized", json!({}));
+        let answer = server.request("tools/list", json!({}));
+        let tools = answer["result"]["tools"].as_array().unwrap().clone();
+        let names = tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned());
+        let names: Vec<String> = names.filter(|name| name != "lsp").collect();
+        let bytes: usize = tools
+            .iter()
+            .filter(|tool| tool["name"] != "lsp")
+            .map(|tool| tool.to_string().len() + 1)
+            .sum();
+        (names, bytes)
+    };
+    let (names, bytes) = listed(&place, &[], json!({}));
+    let bare = [
+        "apply_patch",
+        "bash",
+        "edit",
+        "glob",
+        "grep",
+        "read",
+        "repo_overview",
+        "skill",
+        "todo",
+        "write",
+    ];
+    assert_eq!(names, bare);
+    assert!(bytes <= LIST_BYTES_MAX, "{bytes} bytes");
+    let with = |others: &[&str]| {
+        let mut names: Vec<String> = bare.iter().chain(others).map(ToString::to_string).collect();
+        names.sort_unstable();
+        names
+    };
+    let (names, _) = listed(&place, &[], json!({"elicitation": {}}));
+    assert_eq!(names, with(&["question", "repo_clone", "web_fetch"]));
+    let (names, _) = listed(&place, &["--allow-host", "example.com"], json!({}));
+    assert_eq!(names, with(&["web_fetch"]));
+    let (names, _) = listed(&place, &["--allow", "repo_clone"], json!({}));
+    assert_eq!(names, with(&["repo_clone"]));
+    // A tool that is not listed still says why it cannot work.
+    let mut server = Server::start_legacy(&place, &[]);
+    let answer = server.call("web_search", json!({"query": "x"}));
+    assert_eq!(answer["result"]["isError"], true, "{answer}");
 }
 
 #[test]

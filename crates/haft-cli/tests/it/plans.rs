@@ -71,7 +71,7 @@ fn everything_that_is_wrong_is_said_at_once() {
     world.check(&["plan", "check", "wrong.json"], &expect![[r#"
         node 0: tool: there is no tool "raed"; did you mean read? [unknown_tool]
         node 1: depends_on[0]: node 2 comes later: a node depends on earlier ones only, so move node 2 before this one and number the nodes anew [later_dependency]
-        node 1: inputs.file: no such parameter: the tool has path, start_line, end_line, offset, limit [invented_parameter]
+        node 1: inputs.file: no such parameter: the tool has path, offset, limit, start_line, end_line, byte_offset, byte_limit [invented_parameter]
         node 1: inputs.path: the tool requires it, and it is missing: add it, or refer to an output [missing_parameter]
         node 2: retry: write changes something each time it is called, and a failed attempt may have done so already: leave retry out, or use a tool that is safe to repeat [retry_of_once]
         node 2: inputs.content: {{STEPS.0}} refers to a node that is not waited for: add 0 to depends_on [undeclared_reference]
@@ -79,7 +79,7 @@ fn everything_that_is_wrong_is_said_at_once() {
         --- status 1
     "#]]);
     world.check(&["plan", "check", "wrong.json", "--json"], &expect![[r#"
-        {"valid":false,"problems":[{"node":0,"field":"tool","code":"unknown_tool","message":"there is no tool \"raed\"; did you mean read?"},{"node":1,"field":"depends_on[0]","code":"later_dependency","message":"node 2 comes later: a node depends on earlier ones only, so move node 2 before this one and number the nodes anew"},{"node":1,"field":"inputs.file","code":"invented_parameter","message":"no such parameter: the tool has path, start_line, end_line, offset, limit"},{"node":1,"field":"inputs.path","code":"missing_parameter","message":"the tool requires it, and it is missing: add it, or refer to an output"},{"node":2,"field":"retry","code":"retry_of_once","message":"write changes something each time it is called, and a failed attempt may have done so already: leave retry out, or use a tool that is safe to repeat"},{"node":2,"field":"inputs.content","code":"undeclared_reference","message":"{{STEPS.0}} refers to a node that is not waited for: add 0 to depends_on"},{"field":"final_output_node","code":"unknown_final_node","message":"there is no node 7: the plan has 3 nodes"}]}
+        {"valid":false,"problems":[{"node":0,"field":"tool","code":"unknown_tool","message":"there is no tool \"raed\"; did you mean read?"},{"node":1,"field":"depends_on[0]","code":"later_dependency","message":"node 2 comes later: a node depends on earlier ones only, so move node 2 before this one and number the nodes anew"},{"node":1,"field":"inputs.file","code":"invented_parameter","message":"no such parameter: the tool has path, offset, limit, start_line, end_line, byte_offset, byte_limit"},{"node":1,"field":"inputs.path","code":"missing_parameter","message":"the tool requires it, and it is missing: add it, or refer to an output"},{"node":2,"field":"retry","code":"retry_of_once","message":"write changes something each time it is called, and a failed attempt may have done so already: leave retry out, or use a tool that is safe to repeat"},{"node":2,"field":"inputs.content","code":"undeclared_reference","message":"{{STEPS.0}} refers to a node that is not waited for: add 0 to depends_on"},{"field":"final_output_node","code":"unknown_final_node","message":"there is no node 7: the plan has 3 nodes"}]}
         --- status 1
     "#]]);
     world.check(&["run", "wrong.json"], &expect![[r#"
@@ -87,7 +87,7 @@ fn everything_that_is_wrong_is_said_at_once() {
         error: plan wrong.json cannot be run as it is:
           node 0: tool: there is no tool "raed"; did you mean read? [unknown_tool]
           node 1: depends_on[0]: node 2 comes later: a node depends on earlier ones only, so move node 2 before this one and number the nodes anew [later_dependency]
-          node 1: inputs.file: no such parameter: the tool has path, start_line, end_line, offset, limit [invented_parameter]
+          node 1: inputs.file: no such parameter: the tool has path, offset, limit, start_line, end_line, byte_offset, byte_limit [invented_parameter]
           node 1: inputs.path: the tool requires it, and it is missing: add it, or refer to an output [missing_parameter]
           node 2: retry: write changes something each time it is called, and a failed attempt may have done so already: leave retry out, or use a tool that is safe to repeat [retry_of_once]
           node 2: inputs.content: {{STEPS.0}} refers to a node that is not waited for: add 0 to depends_on [undeclared_reference]

@@ -15,10 +15,10 @@ fn a_list_for_people() {
     World::new().check(&["tools", "list", "--tools", some], &expect![[r#"
         TOOL           EFFECT      KIND     DESCRIPTION
         apply_patch    once        edit     Apply a patch to several files, all of it or nothing
-        bash           once        execute  Run one command and return its stdout and stderr in order
-        lsp            read        search   Ask a language server about code: where a name is defined or used, what it is, what is wrong with a file, which symbols there are
+        bash           once        execute  Run one command
+        lsp            read        search   Ask a language server about code: definitions, references, hover, diagnostics, symbols of a file or project
         repo_overview  read        read     Show what a directory of sources holds: its tree, languages with sizes, and entry points (programs, scripts, build targets, documents)
-        todo           idempotent  other    Store the todo list of this session, in place of the former one
+        todo           idempotent  other    Replace the session's todo list
         web_fetch      read        fetch    Fetch a URL and return its text: the main content of a web page as Markdown, with its title and the URL it was found at; JSON and text as they are; the text of a PDF
         --- status 0
     "#]]);
@@ -37,11 +37,11 @@ fn a_list_for_people() {
     World::new().check(
         &["tools", "list", "--tools", "read,grep"],
         &expect![[r#"
-        TOOL  EFFECT  KIND    DESCRIPTION
-        grep  read    search  Search file contents
-        read  read    read    Read a text file
-        --- status 0
-    "#]],
+            TOOL  EFFECT  KIND    DESCRIPTION
+            grep  read    search  Search file contents
+            read  read    read    Read a text file, or some of its lines (offset, limit)
+            --- status 0
+        "#]],
     );
 }
 
@@ -52,7 +52,7 @@ fn one_tool_for_people() {
         &expect![[r#"
             todo
 
-            Store the todo list of this session, in place of the former one.
+            Replace the session's todo list.
 
             effect     idempotent
             kind       other
@@ -131,7 +131,7 @@ fn no_tool_of_that_name() {
 fn one_tool_for_each_api() {
     let world = World::new();
     world.check(&["tools", "show", "glob", "--json"], &expect![[r#"
-        {"id":"glob","description":"Find files by glob (`*`, `**`, `?`, `[a-z]`, `{a,b}`), sorted by path. Skips what ignore files name, and hidden files unless the pattern names them (`**/.env*`).","parameters":{"type":"object","additionalProperties":false,"properties":{"pattern":{"type":"string","description":"Relative to `path`. Without a slash: at any depth (`./*.rs`: top only). Ending in a slash: directories."},"path":{"type":"string","description":"Directory to look in; default: the root."}},"required":["pattern"]},"requires":{"fs":{"read":["{workspace}/**"]}},"effect":"read","dangerous":false,"kind":"search","output_limit":{"entries":1000},"accepts_key":false}
+        {"id":"glob","description":"Find files by glob (`*`, `**`, `?`, `[a-z]`, `{a,b}`), sorted by path. Skips files ignored by .gitignore, and hidden files unless the pattern names them (`**/.env*`).","parameters":{"type":"object","additionalProperties":false,"properties":{"pattern":{"type":"string","description":"Relative to `path`. Without a slash: at any depth (`./*.rs`: top only). Ending in a slash: directories."},"path":{"type":"string","description":"Directory to look in; default: the root."}},"required":["pattern"]},"requires":{"fs":{"read":["{workspace}/**"]}},"effect":"read","dangerous":false,"kind":"search","output_limit":{"entries":1000},"accepts_key":false}
         --- status 0
     "#]]);
     world.check(&["tools", "show", "glob", "--format", "openai"], &expect![[r#"
@@ -139,7 +139,7 @@ fn one_tool_for_each_api() {
           "type": "function",
           "function": {
             "name": "glob",
-            "description": "Find files by glob (`*`, `**`, `?`, `[a-z]`, `{a,b}`), sorted by path. Skips what ignore files name, and hidden files unless the pattern names them (`**/.env*`).",
+            "description": "Find files by glob (`*`, `**`, `?`, `[a-z]`, `{a,b}`), sorted by path. Skips files ignored by .gitignore, and hidden files unless the pattern names them (`**/.env*`).",
             "parameters": {
               "type": "object",
               "additionalProperties": false,
@@ -164,7 +164,7 @@ fn one_tool_for_each_api() {
     world.check(&["tools", "show", "glob", "--format", "anthropic"], &expect![[r#"
         {
           "name": "glob",
-          "description": "Find files by glob (`*`, `**`, `?`, `[a-z]`, `{a,b}`), sorted by path. Skips what ignore files name, and hidden files unless the pattern names them (`**/.env*`).",
+          "description": "Find files by glob (`*`, `**`, `?`, `[a-z]`, `{a,b}`), sorted by path. Skips files ignored by .gitignore, and hidden files unless the pattern names them (`**/.env*`).",
           "input_schema": {
             "type": "object",
             "additionalProperties": false,
@@ -188,7 +188,7 @@ fn one_tool_for_each_api() {
     world.check(&["tools", "show", "glob", "--format", "gemini"], &expect![[r#"
         {
           "name": "glob",
-          "description": "Find files by glob (`*`, `**`, `?`, `[a-z]`, `{a,b}`), sorted by path. Skips what ignore files name, and hidden files unless the pattern names them (`**/.env*`).",
+          "description": "Find files by glob (`*`, `**`, `?`, `[a-z]`, `{a,b}`), sorted by path. Skips files ignored by .gitignore, and hidden files unless the pattern names them (`**/.env*`).",
           "parameters": {
             "type": "OBJECT",
             "properties": {
@@ -211,7 +211,7 @@ fn one_tool_for_each_api() {
     world.check(&["tools", "show", "glob", "--format", "mcp"], &expect![[r#"
         {
           "name": "glob",
-          "description": "Find files by glob (`*`, `**`, `?`, `[a-z]`, `{a,b}`), sorted by path. Skips what ignore files name, and hidden files unless the pattern names them (`**/.env*`).",
+          "description": "Find files by glob (`*`, `**`, `?`, `[a-z]`, `{a,b}`), sorted by path. Skips files ignored by .gitignore, and hidden files unless the pattern names them (`**/.env*`).",
           "inputSchema": {
             "type": "object",
             "additionalProperties": false,
@@ -324,11 +324,12 @@ fn tools_are_found_by_what_they_do() {
     world.check(
         &["tools", "search", "replace", "a", "passage"],
         &expect![[r#"
-        TOOL   EFFECT  KIND  DESCRIPTION
-        edit   once    edit  Replace an exact passage of a file
-        write  once    edit  Create or replace a file; parent directories are made
-        --- status 0
-    "#]],
+            TOOL   EFFECT      KIND   DESCRIPTION
+            edit   once        edit   Replace an exact passage of a file
+            todo   idempotent  other  Replace the session's todo list
+            write  once        edit   Create or replace a file; parent directories are made
+            --- status 0
+        "#]],
     );
     let found = world.json(&["tools", "search", "find files", "--json"]);
     assert_eq!(found[0]["id"], "glob", "{found:#}");

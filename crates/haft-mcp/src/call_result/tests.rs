@@ -21,7 +21,8 @@ fn check(envelope: &Envelope, promises: bool, expect: &Expect) {
     let tool = builder.execute(|_: Nothing| async { Ok::<_, ToolError>("") });
     let link = envelope.metadata().output_path.as_ref();
     let link = link.map(|path| Resource::new(format!("haft://output{path}"), "output"));
-    let result = call_result(envelope, Some(tool.valid_contract().unwrap()), link);
+    let result =
+        call_result(envelope, Some(tool.valid_contract().unwrap()), link, crate::plain_advice);
     expect.assert_eq(&serde_json::to_string_pretty(&result).unwrap());
 }
 
@@ -221,7 +222,7 @@ fn what_is_in_doubt_a_model_leaves_to_the_user() {
                 },
                 {
                   "type": "text",
-                  "text": "You cannot settle this call, and making it again will not help. Tell the user what it was to do and that its end is not known; once they have found out, they settle call r/main/0/1/1 in haft as happened, not happened or to be retried."
+                  "text": "Do not make it again. Tell the user: find out whether it happened, then settle call r/main/0/1/1."
                 }
               ],
               "isError": true,

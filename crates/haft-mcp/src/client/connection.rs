@@ -2,6 +2,7 @@
 //! whether another connection follows is decided elsewhere.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use haft_contract::Cx;
@@ -22,7 +23,9 @@ use tokio::time::{error::Elapsed, timeout};
 use super::forms::{FormFiller, fill_form};
 use super::handler::{McpClientHandler, ProgressListeners};
 use super::http::{HttpSendError, RequestDelivery};
-use super::limits::{SERVER_LIST_MS_MAX, SERVER_PAGES_MAX, SERVER_ROUNDS_MAX, SERVER_START_MS_MAX};
+use super::limits::{
+    SERVER_LIST_MS_MAX, SERVER_PAGES_MAX, SERVER_ROUNDS_MAX, SERVER_START_MS_MAX, SERVER_STUCK_MS,
+};
 use super::server_link::McpServerLink;
 use super::tool_list::{McpToolList, ProtocolEra, ToolListReader};
 use haft_contract::{clean, cut};
@@ -36,6 +39,8 @@ pub(super) struct McpClientConnection {
     form_filler: Option<Arc<dyn FormFiller>>,
     listeners: Arc<ProgressListeners>,
     tools_changed: Arc<Notify>,
+    /// The calls that wait for an answer.
+    calls_waiting: AtomicUsize,
 }
 
 pub(super) enum McpCallAnswer {
@@ -84,6 +89,7 @@ impl McpClientConnection {
                 form_filler: forms,
                 listeners,
                 tools_changed: changed,
+                calls_waiting: AtomicUsize::new(0),
             }),
             Ok(Err(why)) => {
                 let fault = way.last_fault.borrow().clone();
@@ -156,6 +162,8 @@ impl McpClientConnection {
     }
 
     pub(super) async fn call(&self, tool: &str, arguments: JsonObject, cx: &Cx) -> McpCallAnswer {
+        self.calls_waiting.fetch_add(1, Ordering::Relaxed);
+        let _waiting = WaitingCall(&self.calls_waiting);
         let mut params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
         for round in 0..SERVER_ROUNDS_MAX {
             let wanted = match self.call_once(params.clone(), cx).await {
@@ -238,6 +246,15 @@ impl McpClientConnection {
         })
     }
 
+    /// Returns whether a program answers nothing, although no call keeps it busy. A server with one thread stays so after a call
+    /// that it does not stop.
+    pub(super) async fn is_stuck(&self) -> bool {
+        if self.link.is_remote() || self.calls_waiting.load(Ordering::Relaxed) > 0 {
+            return false;
+        }
+        timeout(Duration::from_millis(SERVER_STUCK_MS), self.list()).await.is_err()
+    }
+
     /// Returns whether the server is not spoken to any more.
     pub(super) fn is_over(&self) -> bool {
         self.link.is_over() || self.running.peer().is_transport_closed()
@@ -260,6 +277,15 @@ impl McpClientConnection {
         });
         let version = cut(&clean(&about.protocol_version.to_string()), ABOUT_CHARS_MAX);
         (version, name)
+    }
+}
+
+/// Counts a call until it is answered or dropped.
+struct WaitingCall<'a>(&'a AtomicUsize);
+
+impl Drop for WaitingCall<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

@@ -56,6 +56,10 @@ pub const SERVER_DESCRIPTION_CHARS_MAX: usize = 16 * 1024;
 pub const SERVER_COMPLAINT_BYTES_MAX: usize = 1_000;
 /// The least time between two looks at the tools of a server that says that they changed, in milliseconds.
 pub const SERVER_RELIST_MS_MIN: u64 = 1_000;
+/// Time for a server to list its tools after a call was stopped, in milliseconds.
+///
+/// Limit (MCP): the server is restarted for the next call, unless another call waits for it.
+pub const SERVER_STUCK_MS: u64 = 1_000;
 /// Time to wait for the end of a server in order to report it, in milliseconds.
 pub const SERVER_END_MS_MAX: u64 = 5_000;
 /// Longest message of a step that a server reports, in characters.

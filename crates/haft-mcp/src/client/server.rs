@@ -204,8 +204,11 @@ impl McpServer {
             McpCallAnswer::Refused(why) => Err(refusal(name, &why)),
             McpCallAnswer::NeedsInput(what) => Err(refusal(name, &format!("it {what}"))),
             McpCallAnswer::Stopped => {
+                // It ends by itself within the bound, and does nothing once the server is gone.
+                tokio::spawn(Arc::clone(&self).end_if_stuck(Arc::clone(&connection)));
                 let message = format!(
-                    "the call was stopped, and mcp server {name} was told so (time for the call: {} ms)",
+                    "mcp server {name} had not answered when the call was stopped (time for a call: {} ms): ask for less at \
+                     once, or go on without it",
                     cx.timeout_ms()
                 );
                 Err(ToolError::new(ErrorCode::ProcessAborted, message))
@@ -221,6 +224,20 @@ impl McpServer {
         match result {
             Ok(output) => Ok(ToolOutput { confined, ..output }),
             Err(err) => Err(err.with_output(ToolOutput { confined, ..ToolOutput::text("") })),
+        }
+    }
+
+    /// Ends a server that answers nothing after it was told to stop a call. The next call starts it again.
+    async fn end_if_stuck(self: Arc<Self>, connection: Arc<McpClientConnection>) {
+        // New calls wait, so none of them goes to a server that is about to end.
+        let mut state = self.state.lock().await;
+        if let McpServerState::Connected(live) = &*state
+            && Arc::ptr_eq(&live.connection, &connection)
+            && connection.is_stuck().await
+        {
+            tracing::debug!(server = self.spec.name, "an MCP server is stuck and is restarted");
+            connection.link.close.cancel();
+            *state = McpServerState::Idle;
         }
     }
 

@@ -62,7 +62,7 @@ fn the_largest_is_whole_and_one_byte_more_is_refused() {
     let read = |count| contents("haft://output/a", vec![b'a'; count], Path::new("/a"));
     assert!(read(RESOURCE_BYTES_MAX).is_ok());
     let err = read(RESOURCE_BYTES_MAX + 1).unwrap_err();
-    expect![[r#"ErrorData { code: ErrorCode(-32602), message: "the output has 10485761 bytes, more than the 10485760 that are answered whole: get parts of it with the tool read, path \"/a\", offset and limit", data: Some(Object {"uri": String("haft://output/a")}) }"#]].assert_eq(&text(&err));
+    expect![[r#"ErrorData { code: ErrorCode(-32602), message: "the output has 10485761 bytes, more than the 10485760 that are answered whole: get parts of it with the tool read, path \"/a\", byte_offset and byte_limit", data: Some(Object {"uri": String("haft://output/a")}) }"#]].assert_eq(&text(&err));
 }
 
 #[test]

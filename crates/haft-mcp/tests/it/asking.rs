@@ -168,6 +168,7 @@ async fn an_older_client_answers_once() {
 async fn an_older_client_declines() {
     let refused = expect![[r#"
         PERMISSION_DENIED
+        Do not try it in another way. Ask the user how to go on.
         1 refused PERMISSION_DENIED
         0 orders
     "#]];
@@ -183,6 +184,7 @@ async fn an_older_client_that_does_not_answer_allows_nothing() {
         ("result", json!({"action": "cancel"})),
         &expect![[r#"
         PERMISSION_DENIED
+        Do not try it in another way. Ask the user how to go on.
         the client closed the question without an answer; that counts as a rejection
         1 refused PERMISSION_DENIED
         0 orders
@@ -191,12 +193,14 @@ async fn an_older_client_that_does_not_answer_allows_nothing() {
     .await;
     check_older("2025-11-25", ("result", json!({"action": "accept"})), &expect![[r#"
         PERMISSION_DENIED
+        Do not try it in another way. Ask the user how to go on.
         the client gave none of the offered answers (once, always_session, always_project, reject); that counts as a rejection
         1 refused PERMISSION_DENIED
         0 orders
     "#]]).await;
     check_older("2025-11-25", ("result", decision("of course")), &expect![[r#"
         PERMISSION_DENIED
+        Do not try it in another way. Ask the user how to go on.
         the client gave none of the offered answers (once, always_session, always_project, reject); that counts as a rejection
         1 refused PERMISSION_DENIED
         0 orders
@@ -206,6 +210,7 @@ async fn an_older_client_that_does_not_answer_allows_nothing() {
         ("result", json!({"yes": true})),
         &expect![[r#"
         PERMISSION_DENIED
+        Do not try it in another way. Ask the user how to go on.
         the client answered the question in a form that no answer has; that counts as a rejection
         1 refused PERMISSION_DENIED
         0 orders
@@ -215,6 +220,7 @@ async fn an_older_client_that_does_not_answer_allows_nothing() {
     let error = json!({"code": -32_603, "message": "no window\nis open"});
     check_older("2025-11-25", ("error", error), &expect![[r#"
         PERMISSION_DENIED
+        Do not try it in another way. Ask the user how to go on.
         the client answered the question with an error: no window\u{a}is open; that counts as a rejection
         1 refused PERMISSION_DENIED
         0 orders
@@ -257,6 +263,7 @@ async fn an_older_client_has_only_so_much_time() {
     assert_eq!(withdrawn["params"]["requestId"], question["id"], "{withdrawn}");
     expect![[r#"
         PERMISSION_DENIED
+        Do not try it in another way. Ask the user how to go on.
         the client did not answer the question within 600000 ms; that counts as a rejection"#]]
     .assert_eq(&told(&shop.client.receive().await));
     assert_eq!(shop.orders(), 0);
@@ -291,6 +298,7 @@ async fn a_newer_client_declines_or_does_not_answer() {
         json!({"action": "decline"}),
         &expect![[r#"
         PERMISSION_DENIED
+        Do not try it in another way. Ask the user how to go on.
         1 refused PERMISSION_DENIED
         0 orders
     "#]],
@@ -300,6 +308,7 @@ async fn a_newer_client_declines_or_does_not_answer() {
         decision("reject"),
         &expect![[r#"
         PERMISSION_DENIED
+        Do not try it in another way. Ask the user how to go on.
         1 refused PERMISSION_DENIED
         0 orders
     "#]],
@@ -309,6 +318,7 @@ async fn a_newer_client_declines_or_does_not_answer() {
         json!({"action": "cancel"}),
         &expect![[r#"
         PERMISSION_DENIED
+        Do not try it in another way. Ask the user how to go on.
         the client closed the question without an answer; that counts as a rejection
         1 refused PERMISSION_DENIED
         0 orders
@@ -317,12 +327,14 @@ async fn a_newer_client_declines_or_does_not_answer() {
     .await;
     check_newer(decision("of course"), &expect![[r#"
         PERMISSION_DENIED
+        Do not try it in another way. Ask the user how to go on.
         the client gave none of the offered answers (once, always_session, always_project, reject); that counts as a rejection
         1 refused PERMISSION_DENIED
         0 orders
     "#]]).await;
     check_newer(json!({"yes": true}), &expect![[r#"
         PERMISSION_DENIED
+        Do not try it in another way. Ask the user how to go on.
         the client answered the question in a form that no answer has: missing field `action`; that counts as a rejection
         1 refused PERMISSION_DENIED
         0 orders

@@ -70,6 +70,7 @@ impl Client {
             resume: ResumeMode::Continue,
             clock,
             resource_provider: offerings,
+            advise: haft_mcp::plain_advice,
             explain: |err| err.to_string(),
             state_key: [7; STATE_KEY_BYTES],
         };

@@ -134,6 +134,7 @@ fn connected(runtime: &Runtime, number: usize, clock: Arc<TimersClock>) -> McpSe
         address: TaskAttempt::default(),
         resume: ResumeMode::Continue,
         clock,
+        advise: haft_mcp::plain_advice,
         explain: |err| err.to_string(),
         state_key: [7; STATE_KEY_BYTES],
         resource_provider: None,

@@ -96,10 +96,10 @@ impl fmt::Display for PassageDifference {
                     1 => write!(f, "line {line} differs")?,
                     _ => write!(f, "{differing} of {compared} lines differ, first line {line}")?,
                 }
-                write!(f, ": expected `{expected}`, found ")?;
+                write!(f, ": yours is `{expected}`, the file ")?;
                 match found {
-                    Some(found) => write!(f, "`{found}`"),
-                    None => f.write_str("the end of the file"),
+                    Some(found) => write!(f, "has `{found}`"),
+                    None => f.write_str("ends there"),
                 }
             }
         }

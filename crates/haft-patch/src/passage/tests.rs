@@ -16,7 +16,7 @@ fn check(text: &str, edit: (&str, &str), mode: ReplaceMode, expect: Expect) {
 /// Shows the result with every line ending visible, or the message, broken into lines.
 fn shown(text: &str, (old, new): (&str, &str), mode: ReplaceMode) -> String {
     match replace(text, old, new, mode) {
-        Ok(ReplacedText { text, replacements, first_changed_line }) => {
+        Ok(ReplacedText { text, replacements, first_changed_line, .. }) => {
             format!("{replacements} at line {first_changed_line}: {text:?}")
         }
         Err(err) => format!("error:\n{err}").replace("; ", ";\n"),
@@ -336,7 +336,7 @@ fn names_the_first_line_that_differs() {
         expect![[r#"
             error:
             old_string was not found;
-            the nearest passage is at line 11, where 2 of 2 lines differ, first line 11: expected `fn store(path: &str, body: &str) -> Result<(), Error> {`, found `fn store(path: &str, text: &str) -> Result<(), Error> {`;
+            the nearest passage is at line 11, where 2 of 2 lines differ, first line 11: yours is `fn store(path: &str, body: &str) -> Result<(), Error> {`, the file has `fn store(path: &str, text: &str) -> Result<(), Error> {`;
             copy it exactly, including whitespace:
             fn store(path: &str, text: &str) -> Result<(), Error> {
                 fs::write(path, text)?;"#]],
@@ -345,34 +345,34 @@ fn names_the_first_line_that_differs() {
         SOURCE,
         "fs::read_to_strings(path)",
         expect![[r#"
-        error:
-        old_string was not found;
-        the nearest passage is at line 4, where line 4 differs: expected `fs::read_to_strings(path)`, found `    let text = fs::read_to_string(path)?;`;
-        copy it exactly, including whitespace:
-            let text = fs::read_to_string(path)?;"#]],
+            error:
+            old_string was not found;
+            the nearest passage is at line 4, where line 4 differs: yours is `fs::read_to_strings(path)`, the file has `    let text = fs::read_to_string(path)?;`;
+            copy it exactly, including whitespace:
+                let text = fs::read_to_string(path)?;"#]],
     );
     check_nearest(
         SOURCE,
         "    Ok(())\n}\n\nfn more() {\n",
         expect![[r#"
-        error:
-        old_string was not found;
-        the nearest passage is at line 8, where 2 of 4 lines differ, first line 8: expected `    Ok(())`, found `    Ok(text)`;
-        copy it exactly, including whitespace:
-            Ok(text)
-        }
+            error:
+            old_string was not found;
+            the nearest passage is at line 8, where 2 of 4 lines differ, first line 8: yours is `    Ok(())`, the file has `    Ok(text)`;
+            copy it exactly, including whitespace:
+                Ok(text)
+            }
 
-        fn store(path: &str, text: &str) -> Result<(), Error> {"#]],
+            fn store(path: &str, text: &str) -> Result<(), Error> {"#]],
     );
     check_nearest(
         "say “hello” to\u{a0}her\n",
         "say \"hello\" to her\n",
         expect![[r#"
-        error:
-        old_string was not found;
-        the nearest passage is at line 1, where line 1 differs: expected `say "hello" to her`, found `say “hello” to\u{a0}her`;
-        copy it exactly, including whitespace:
-        say “hello” to her"#]],
+            error:
+            old_string was not found;
+            the nearest passage is at line 1, where line 1 differs: yours is `say "hello" to her`, the file has `say “hello” to\u{a0}her`;
+            copy it exactly, including whitespace:
+            say “hello” to her"#]],
     );
 }
 

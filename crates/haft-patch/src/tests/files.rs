@@ -64,13 +64,13 @@ fn deletes_files() {
         patch,
         "one\n",
         expect![[r#"
-        delete f: error:
-        hunk 1 (line 3 of the patch) does not match: these context and removed lines are not in the file:
-        one
-        two
-        the nearest passage is at line 1, where 1 of 2 lines differ, first line 2: expected `two`, found the end of the file;
-        copy it exactly, including whitespace:
-        one"#]],
+            delete f: error:
+            hunk 1 (line 3 of the patch) does not match: these context and removed lines are not in the file:
+            one
+            two
+            the nearest passage is at line 1, where 1 of 2 lines differ, first line 2: yours is `two`, the file ends there;
+            copy it exactly, including whitespace:
+            one"#]],
     );
     check_one("diff --git a/f b/f\ndeleted file mode 100644\n", POEM, expect!["delete f: gone"]);
     check_one(

@@ -33,6 +33,7 @@ fn contract(id: &str, effect: Effect, parameters: Value) -> Contract {
         only_changes_files: false,
         delegates: false,
         connection_store: None,
+        listed_if: haft_contract::ListingCondition::Always,
     }
 }
 

@@ -37,6 +37,7 @@ fn contract(id: &str, effect: Effect, description: &str) -> Contract {
         only_changes_files: false,
         delegates: false,
         connection_store: None,
+        listed_if: haft_contract::ListingCondition::Always,
     }
 }
 

@@ -376,7 +376,8 @@ class Explainer:
         for base in self.bases:
             if name.startswith(base):
                 return clean(name[len(base) :])
-        return clean(name)
+        # A path outside of the tool's directories says nothing to a model.
+        return clean(name.rsplit("/", 1)[-1])
 
 
 def is_of_the_import_system(name):

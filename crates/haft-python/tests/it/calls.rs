@@ -226,6 +226,9 @@ async fn whatever_is_raised_is_said() {
     let recursed = shown(&stage.hostile("recurses").await);
     assert!(recursed.starts_with("TOOL_FAILED: run_hostile raised RecursionError: "), "{recursed}");
     assert!(recursed.contains("frames ...\n") && recursed.len() < 4_000, "{recursed}");
+    // Files outside of the tool's directories are named without their place.
+    let outside = shown(&stage.hostile("raises_in_a_library").await);
+    assert!(outside.contains("\n  decoder.py:") && !outside.contains("/usr/"), "{outside}");
 }
 
 #[tokio::test]
@@ -383,7 +386,7 @@ async fn an_input_is_held_to_the_schema() {
     let stage = stage().await;
     let envelope = stage.call("hostile", json!({"howe": 1})).await;
     expect![[r#"
-        INVALID_INPUT: invalid input for hostile: howe: no such parameter; how: required, but missing
+        INVALID_INPUT: invalid input for hostile: howe: no such parameter: the tool has how; did you mean how?; how: required, but missing
     "#]].assert_eq(&shown(&envelope));
 }
 

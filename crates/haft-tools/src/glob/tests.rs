@@ -121,18 +121,18 @@ fn a_path_moves_the_base() {
     check(
         "nowhere",
         "*.rs",
-        expect![[r#"TOOL_PATH_INVALID: "nowhere" is no directory to look in: found nothing"#]],
+        expect![[r#"TOOL_PATH_INVALID: path "nowhere" does not exist: use glob to find it"#]],
     );
     check(
         "nowhere",
         "src/*.rs",
-        expect![[r#"TOOL_PATH_INVALID: "nowhere/src" is no directory to look in: found nothing"#]],
+        expect![[r#"TOOL_PATH_INVALID: path "nowhere" does not exist: use glob to find it"#]],
     );
     check(
         "Cargo.toml",
         "*.rs",
         expect![[
-            r#"TOOL_PATH_INVALID: "Cargo.toml" is no directory to look in: found a regular file"#
+            r#"TOOL_PATH_INVALID: path "Cargo.toml" is a regular file, not a directory: name a directory in path"#
         ]],
     );
     check("..", "*.rs", expect![[r#"TOOL_PATH_ESCAPE: ".." lies outside the root"#]]);
@@ -277,7 +277,7 @@ fn the_contract_is_short() {
     expect![[r#"
         {
           "id": "glob",
-          "description": "Find files by glob (`*`, `**`, `?`, `[a-z]`, `{a,b}`), sorted by path. Skips what ignore files name, and hidden files unless the pattern names them (`**/.env*`).",
+          "description": "Find files by glob (`*`, `**`, `?`, `[a-z]`, `{a,b}`), sorted by path. Skips files ignored by .gitignore, and hidden files unless the pattern names them (`**/.env*`).",
           "parameters": {
             "type": "object",
             "additionalProperties": false,

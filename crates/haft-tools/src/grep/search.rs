@@ -14,6 +14,7 @@ use haft_contract::{Cx, ErrorCode, FilePath, FsEntryKind, ToolError};
 
 use super::lines::{FileMatches, GROUP_SEPARATOR, MatchCollector};
 use super::pattern::compile;
+use crate::text_file::missing_file_error;
 use crate::walk::{DirectoryWalk, EntrySelector, WalkGlob, WalkListing};
 
 /// Context lines of `grep` on each side of a match.
@@ -53,6 +54,44 @@ pub(crate) struct GrepMatches {
     pub(crate) entries: Vec<String>,
     /// Whether the search stopped before its end.
     pub(crate) incomplete: bool,
+    /// The files that were searched.
+    pub(crate) searched: SearchedFiles,
+}
+
+/// How many files a search looked at, and how many it passed over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct SearchedFiles {
+    /// The files that were searched.
+    pub(crate) text: usize,
+    /// The files that turned out to be binary.
+    pub(crate) binary: usize,
+    /// The files that could not be read.
+    pub(crate) unreadable: usize,
+    /// The files and directories that are hidden or ignored.
+    pub(crate) ignored: usize,
+}
+
+impl SearchedFiles {
+    /// Returns the sentence about a search without a match.
+    pub(crate) fn without_match(&self, glob: Option<&str>) -> String {
+        let Self { text, binary, unreadable, ignored } = *self;
+        let skipped =
+            [(binary, "binary"), (unreadable, "unreadable"), (ignored, "hidden or ignored")];
+        let skipped = skipped.iter().filter(|(count, _)| *count > 0);
+        let skipped: Vec<String> = skipped.map(|(count, kind)| format!("{count} {kind}")).collect();
+        let skipped = match skipped.is_empty() {
+            true => String::new(),
+            false => format!(" (skipped: {})", skipped.join(", ")),
+        };
+        match (text, glob) {
+            (0, Some(glob)) => {
+                format!("No file matches the glob {glob:?}{skipped}, so nothing was searched.")
+            }
+            (0, None) => format!("There are no text files to search{skipped}."),
+            (1, _) => format!("No match in 1 file{skipped}."),
+            (files, _) => format!("No match in {files} files{skipped}."),
+        }
+    }
 }
 
 /// Searches. It stops where more than a sidecar holds was found, and when the call is cancelled.
@@ -69,13 +108,16 @@ pub(crate) fn search(cx: &Cx, request: &GrepQuery) -> Result<GrepMatches, ToolEr
         (file, Some(FsEntryKind::Regular)) => {
             let found = search.worker().search(&file)?;
             if found.is_binary {
-                let message =
-                    format!("{:?} is a binary file: only text can be searched", file.display());
+                let message = format!(
+                    "{:?} is a binary file, and only text can be searched: name another file",
+                    file.display()
+                );
                 return Err(ToolError::new(ErrorCode::GrepFailed, message));
             }
             let mut answer = GrepMatchesBuilder::default();
             answer.add(found, false);
-            answer.finish(cx.is_cancelled())
+            let searched = SearchedFiles { text: 1, ..SearchedFiles::default() };
+            answer.finish(cx.is_cancelled(), searched)
         }
         (base, Some(FsEntryKind::Directory)) => {
             let selector = match request.glob.as_deref() {
@@ -105,6 +147,13 @@ pub(crate) fn search(cx: &Cx, request: &GrepQuery) -> Result<GrepMatches, ToolEr
             });
             let stopped = cx.is_cancelled() || !listing.is_complete();
             let readable: usize = tallies.iter().map(|tally| tally.readable).sum();
+            let binary: usize = tallies.iter().map(|tally| tally.binary).sum();
+            let searched = SearchedFiles {
+                text: readable - binary,
+                binary,
+                unreadable: tallies.iter().map(|tally| tally.unreadable_files).sum(),
+                ignored: listing.passed_over(),
+            };
             let (found, unreadable): (Vec<_>, Vec<_>) =
                 tallies.into_iter().map(|tally| (tally.found, tally.unreadable)).unzip();
             // One file that cannot be read is no reason to fail, but all of them are.
@@ -118,13 +167,14 @@ pub(crate) fn search(cx: &Cx, request: &GrepQuery) -> Result<GrepMatches, ToolEr
             for (_, file) in found {
                 answer.add(file, search.context_lines > 0);
             }
-            answer.finish(stopped)
+            answer.finish(stopped, searched)
         }
-        (place, found) => {
-            let found = found.map_or("nothing", FsEntryKind::with_article);
+        (place, None) => return Err(missing_file_error(cx.fs(), &request.path, &place)),
+        (place, Some(found)) => {
             let message = format!(
-                "{:?} cannot be searched: expected a file or a directory, found {found}",
-                place.display()
+                "path {:?} is {}, which cannot be searched: name a file or a directory",
+                place.display(),
+                found.with_article()
             );
             return Err(ToolError::new(ErrorCode::PathInvalid, message));
         }
@@ -161,6 +211,9 @@ struct GrepWorkerMatches {
     /// Entries by the number of their file.
     found: Vec<(usize, FileMatches)>,
     readable: usize,
+    /// Those of them that turned out to be binary.
+    binary: usize,
+    unreadable_files: usize,
     /// The first file that could not be read, and why.
     unreadable: Option<(usize, ToolError)>,
 }
@@ -211,11 +264,13 @@ impl GrepWorker<'_> {
                     Ok(file) => {
                         chunk_bytes += file.bytes;
                         self.tally.readable += 1;
+                        self.tally.binary += usize::from(file.is_binary);
                         if !file.entries.is_empty() {
                             self.tally.found.push((index, file));
                         }
                     }
                     Err(err) => {
+                        self.tally.unreadable_files += 1;
                         self.tally.unreadable.get_or_insert((index, err));
                     }
                 }
@@ -312,7 +367,7 @@ impl GrepMatchesBuilder {
         }
     }
 
-    fn finish(self, stopped: bool) -> GrepMatches {
-        GrepMatches { entries: self.entries, incomplete: self.is_cut || stopped }
+    fn finish(self, stopped: bool, searched: SearchedFiles) -> GrepMatches {
+        GrepMatches { entries: self.entries, incomplete: self.is_cut || stopped, searched }
     }
 }

@@ -11,6 +11,7 @@ pub(crate) struct WalkListing {
     directories: Vec<FilePath>,
     entries: Vec<ListedEntry>,
     too_deep: usize,
+    passed_over: usize,
     stopped: bool,
 }
 
@@ -71,7 +72,8 @@ impl WalkListing {
         stopped: bool,
     ) -> Self {
         let directories = Vec::with_capacity(nodes.len());
-        let mut listing = Self { directories, entries: Vec::new(), too_deep, stopped };
+        let mut listing =
+            Self { directories, entries: Vec::new(), too_deep, passed_over: 0, stopped };
         let mut open = Vec::new();
         let mut next = Some(0);
         loop {
@@ -93,6 +95,17 @@ impl WalkListing {
             }
         }
         listing
+    }
+
+    /// Returns the listing of a walk that passed over this many entries.
+    pub(crate) fn with_passed_over(mut self, passed_over: usize) -> Self {
+        self.passed_over = passed_over;
+        self
+    }
+
+    /// Returns how many files and directories were passed over, because they are hidden or ignore files name them.
+    pub(crate) fn passed_over(&self) -> usize {
+        self.passed_over
     }
 
     /// Returns how many entries there are.

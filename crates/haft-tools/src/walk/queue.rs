@@ -30,6 +30,8 @@ pub(crate) struct DirectoryVisit {
     pub(crate) jobs: Vec<WalkJob>,
     /// Entries that are wanted, or that wanted entries may lie in, and whose paths are too long for any tool.
     pub(crate) too_deep: usize,
+    /// Such entries that are hidden or that ignore files name.
+    pub(crate) passed_over: usize,
 }
 
 /// The shared state of a walk. Every thread both takes from it and adds to it, and has to know when all others
@@ -48,6 +50,7 @@ struct WalkQueueState {
     nodes: Vec<Option<WalkTreeNode>>,
     entries: usize,
     too_deep: usize,
+    passed_over: usize,
     stopped: bool,
 }
 
@@ -68,6 +71,7 @@ impl WalkQueue {
             nodes: vec![None],
             entries: 0,
             too_deep: 0,
+            passed_over: 0,
             stopped: false,
         };
         state.add_visit(0, first);
@@ -107,6 +111,7 @@ impl WalkQueue {
     pub(crate) fn into_listing(self) -> WalkListing {
         let state = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
         WalkListing::new(state.nodes, state.too_deep, state.stopped)
+            .with_passed_over(state.passed_over)
     }
 
     fn lock(&self) -> MutexGuard<'_, WalkQueueState> {
@@ -119,6 +124,7 @@ impl WalkQueueState {
         let first_job = self.nodes.len();
         self.entries += visited.node.children.len();
         self.too_deep += visited.too_deep;
+        self.passed_over += visited.passed_over;
         self.stopped |= self.entries > ENTRIES_MAX;
         self.nodes.resize_with(first_job + visited.jobs.len(), || None);
         self.waiting.extend((first_job..).zip(visited.jobs));

@@ -312,7 +312,8 @@ fn a_walk_keeps_so_many_entries_and_no_more() {
         let directory = FilePath::new(0, "".into(), ".".to_owned());
         {
             let node = WalkDirectory { directory, children };
-            WalkQueue::new(DirectoryVisit { node, jobs: Vec::new(), too_deep: 0 }).into_listing()
+            WalkQueue::new(DirectoryVisit { node, jobs: Vec::new(), too_deep: 0, passed_over: 0 })
+                .into_listing()
         }
     };
     assert!(listing(ENTRIES_MAX).is_complete());

@@ -66,9 +66,9 @@ async fn when_one_file_does_not_fit_nothing_is_changed() {
     workspace.file("old.txt", "something else\n");
     let before = workspace.tree();
     check(&workspace, SEVERAL, expect![[r#"
-        TOOL_PATCH_FAILED: old.txt: hunk 1 (line 13 of the patch) does not match: these context and removed lines are not in the file:
+        TOOL_PATCH_FAILED: nothing was changed: old.txt: hunk 1 (line 13 of the patch) does not match: these context and removed lines are not in the file:
         gone
-        nothing in the file resembles it; read the file again and copy the passage exactly; nothing was changed"#]]).await;
+        nothing in the file resembles it; read the file again and copy the passage exactly"#]]).await;
     assert_eq!(
         (workspace.tree(), workspace.contents("src/lib.rs")),
         (before, b"one\ntwo\nthree\n".to_vec())
@@ -87,7 +87,7 @@ async fn patches_that_say_nothing_are_errors() {
         expect![[r#"TOOL_PATH_INVALID: path "none" does not exist: use glob to find it"#]],
     )
     .await;
-    check(&workspace, "--- /dev/null\n+++ b/old.txt\n@@ -0,0 +1 @@\n+b\n", expect![[r#"TOOL_PATCH_FAILED: path "old.txt" exists already, so the patch cannot create it; nothing was changed"#]]).await;
+    check(&workspace, "--- /dev/null\n+++ b/old.txt\n@@ -0,0 +1 @@\n+b\n", expect![[r#"TOOL_PATCH_FAILED: nothing was changed: path "old.txt" exists already, so the patch cannot create it. Use *** Update File, or --- a/path, to change it."#]]).await;
 }
 
 #[tokio::test]
@@ -120,10 +120,10 @@ async fn a_patch_cannot_reach_outside() {
 async fn a_link_is_neither_deleted_nor_moved_through() {
     let workspace = several().await;
     symlink("src/lib.rs", workspace.path("link")).unwrap();
-    check(&workspace, "*** Begin Patch\n*** Delete File: link\n*** End Patch\n", expect![[r#"TOOL_PATCH_FAILED: path "link" is a symlink to "src/lib.rs": name the file itself, or remove the link with bash; nothing was changed"#]])
+    check(&workspace, "*** Begin Patch\n*** Delete File: link\n*** End Patch\n", expect![[r#"TOOL_PATCH_FAILED: nothing was changed: path "link" is a symlink to "src/lib.rs". Name the file itself, or remove the link with bash."#]])
         .await;
     let rename = "diff --git a/link b/moved\nrename from link\nrename to moved\n";
-    check(&workspace, rename, expect![[r#"TOOL_PATCH_FAILED: path "link" is a symlink to "src/lib.rs": name the file itself, or remove the link with bash; nothing was changed"#]]).await;
+    check(&workspace, rename, expect![[r#"TOOL_PATCH_FAILED: nothing was changed: path "link" is a symlink to "src/lib.rs". Name the file itself, or remove the link with bash."#]]).await;
     assert!(workspace.path("link").is_symlink() && workspace.path("src/lib.rs").is_file());
     check(
         &workspace,

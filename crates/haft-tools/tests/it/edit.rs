@@ -27,7 +27,7 @@ async fn an_edit_never_guesses() {
     workspace.file("f.rs", text);
     let edit = |old: &str| json!({"path": "f.rs", "old_string": old, "new_string": "new"});
     check(&workspace, edit("let x = 2;"), expect![[r#"
-        TOOL_EDIT_NO_MATCH: f.rs: old_string was not found; the nearest passage is at line 2, where line 2 differs: expected `let x = 2;`, found `    let x = 1;`; copy it exactly, including whitespace:
+        TOOL_EDIT_NO_MATCH: f.rs: old_string was not found; the nearest passage is at line 2, where line 2 differs: yours is `let x = 2;`, the file has `    let x = 1;`; copy it exactly, including whitespace:
             let x = 1;"#]]).await;
     check(&workspace, edit("  let x = 1;\n  let y = 1;"), expect![[r#"
         TOOL_EDIT_NO_MATCH: f.rs: old_string was not found; the nearest passage is at line 2, where only the indentation differs; copy it exactly, including whitespace:

@@ -57,13 +57,15 @@ async fn lines_and_bytes_can_be_picked() {
     check(
         &workspace,
         json!({"path": "f", "start_line": 5}),
-        expect![[r#"INVALID_INPUT: start_line: file "f" has 4 lines, found 5"#]],
+        expect![[
+            r#"INVALID_INPUT: file "f" has 4 lines, found offset 5: give an offset from 1 to 4"#
+        ]],
     )
     .await;
     check(
         &workspace,
         json!({"path": "f", "start_line": 3, "end_line": 2}),
-        expect!["INVALID_INPUT: end_line: expected at least start_line (3), found 2"],
+        expect!["INVALID_INPUT: end_line: expected at least the first line (3), found 2"],
     )
     .await;
     check(
@@ -72,18 +74,19 @@ async fn lines_and_bytes_can_be_picked() {
         expect!["INVALID_INPUT: invalid input for read: start_line: expected at least 1, found 0"],
     )
     .await;
-    check(&workspace, json!({"path": "f", "offset": 4, "limit": 3}), expect!["two"]).await;
-    check(&workspace, json!({"path": "f", "offset": 14}), expect!["four"]).await;
-    check(&workspace, json!({"path": "f", "offset": 18}), expect![[""]]).await;
+    check(&workspace, json!({"path": "f", "byte_offset": 4, "byte_limit": 3}), expect!["two"])
+        .await;
+    check(&workspace, json!({"path": "f", "byte_offset": 14}), expect!["four"]).await;
+    check(&workspace, json!({"path": "f", "byte_offset": 18}), expect![[""]]).await;
     check(
         &workspace,
-        json!({"path": "f", "offset": 19}),
-        expect![[r#"INVALID_INPUT: offset: file "f" has 18 bytes, found 19"#]],
+        json!({"path": "f", "byte_offset": 19}),
+        expect![[r#"INVALID_INPUT: byte_offset: file "f" has 18 bytes, found 19: give an offset up to 18"#]],
     )
     .await;
     check(
         &workspace,
-        json!({"path": "f", "offset": 1, "start_line": 1}),
+        json!({"path": "f", "byte_offset": 1, "start_line": 1}),
         expect![
             "INVALID_INPUT: give lines (start_line, end_line) or bytes (offset, limit), not both"
         ],
@@ -91,10 +94,50 @@ async fn lines_and_bytes_can_be_picked() {
     .await;
     check(
         &workspace,
-        json!({"path": "f", "limit": 200_001}),
+        json!({"path": "f", "byte_limit": 200_001}),
         expect!["INVALID_INPUT: limit: expected at most 200000, found 200001"],
     )
     .await;
+}
+
+#[tokio::test]
+async fn offset_and_limit_are_lines_and_other_names_are_taken() {
+    let workspace = Workspace::new().await;
+    workspace.file("f", "one\ntwo\nthree\nfour");
+    for input in [
+        json!({"path": "f", "offset": 2, "limit": 2}),
+        json!({"file_path": "f", "offset": 2, "limit": 2}),
+        json!({"filePath": "f", "start_line": 2, "end_line": 3, "description": "look"}),
+        json!({"path": "f", "offset": 2.0, "end_line": 3}),
+    ] {
+        assert_eq!(workspace.text("read", input.clone()).await, "two\nthree\n", "{input}");
+    }
+    check(
+        &workspace,
+        json!({"path": "f", "offset": 0, "limit": 1}),
+        expect![[r#"
+        one
+    "#]],
+    )
+    .await;
+    check(
+        &workspace,
+        json!({"path": "f", "offset": 1, "start_line": 2}),
+        expect!["INVALID_INPUT: offset and start_line both name the first line: give one of them"],
+    )
+    .await;
+    check(
+        &workspace,
+        json!({"path": "f", "limit": 1, "end_line": 2}),
+        expect!["INVALID_INPUT: limit and end_line both name the last line: give one of them"],
+    )
+    .await;
+    check(&workspace, json!({"path": "f", "lines": 3}), expect!["INVALID_INPUT: invalid input for read: lines: no such parameter: the tool has path, offset, limit, start_line, end_line, byte_offset, byte_limit"]).await;
+    // An open range of a large file is cut after whole lines, and says where to continue.
+    workspace.file("large", "0123456789\n".repeat(30_000));
+    let answer = workspace.call("read", json!({"path": "large", "offset": 3})).await.text();
+    let end = answer.split_once('[').map(|(_, end)| end);
+    assert_eq!(end, Some("lines 3-18,183; continue with offset=18184]"));
 }
 
 #[tokio::test]
@@ -106,7 +149,7 @@ async fn adjoining_byte_ranges_give_the_whole_text() {
         let mut joined = String::new();
         for offset in (0..text.len()).step_by(step) {
             joined += &workspace
-                .text("read", json!({"path": "f", "offset": offset, "limit": step}))
+                .text("read", json!({"path": "f", "byte_offset": offset, "byte_limit": step}))
                 .await;
         }
         assert_eq!(joined, text, "in steps of {step}");
@@ -120,9 +163,9 @@ async fn a_file_at_the_limit_is_read_and_one_byte_more_needs_a_range() {
         .file("exact", vec![b'x'; 200_000])
         .file("over", [vec![b'x'; 199_999], b"\ny".to_vec()].concat());
     assert_eq!(workspace.text("read", json!({"path": "exact"})).await.len(), 200_000);
-    check(&workspace, json!({"path": "over"}), expect![[r#"TOOL_FILE_TOO_LARGE: file "over" has 200001 bytes, at most 200000 can be taken whole: use start_line and end_line, or offset and limit, with read, or grep"#]]).await;
+    check(&workspace, json!({"path": "over"}), expect![[r#"TOOL_FILE_TOO_LARGE: file "over" has 200001 bytes, and read takes at most 200000 at once: give offset and limit (lines), or find the lines with grep"#]]).await;
     check(&workspace, json!({"path": "over", "start_line": 2}), expect!["y"]).await;
-    check(&workspace, json!({"path": "over", "start_line": 1, "end_line": 2}), expect![[r#"TOOL_FILE_TOO_LARGE: these lines of "over" are more than 200000 bytes: ask for fewer lines, or use offset and limit"#]]).await;
+    check(&workspace, json!({"path": "over", "start_line": 1, "end_line": 2}), expect![[r#"TOOL_FILE_TOO_LARGE: these lines of "over" have more than 200000 bytes: give a smaller limit, or byte_offset and byte_limit"#]]).await;
 }
 
 #[tokio::test]
@@ -141,12 +184,14 @@ async fn what_is_no_text_file_is_said_to_be_so() {
     for (path, expect) in [
         (
             "binary",
-            expect![[r#"TOOL_PATH_INVALID: file "binary" is binary (it has NUL bytes), not text"#]],
+            expect![[
+                r#"TOOL_PATH_INVALID: file "binary" is a program, not text: look at it with a command, such as file or xxd"#
+            ]],
         ),
         (
             "latin1",
             expect![[
-                r#"TOOL_PATH_INVALID: file "latin1" is not UTF-8 text (the byte at offset 3 is no valid UTF-8): convert it, for example with iconv, or read a part of it with offset and limit"#
+                r#"TOOL_PATH_INVALID: file "latin1" is not UTF-8 text (the byte at offset 3 is no valid UTF-8): convert it, for example with iconv, or read a part of it with byte_offset and byte_limit"#
             ]],
         ),
         (
@@ -158,13 +203,13 @@ async fn what_is_no_text_file_is_said_to_be_so() {
         (
             "dir",
             expect![[
-                r#"TOOL_PATH_INVALID: path "dir" is a directory, not a file; it contains .hidden, inner, sub/"#
+                r#"TOOL_PATH_INVALID: path "dir" is a directory, not a file; it contains .hidden, inner, sub/. Name a file, or list it with glob."#
             ]],
         ),
         (
             ".",
             expect![[
-                r#"TOOL_PATH_INVALID: path "." is a directory, not a file; it contains binary, device, dir/, fifo, latin1, socket, utf16"#
+                r#"TOOL_PATH_INVALID: path "." is a directory, not a file; it contains binary, device, dir/, fifo, latin1, socket, utf16. Name a file, or list it with glob."#
             ]],
         ),
         ("fifo", expect![[r#"TOOL_PATH_INVALID: path "fifo" is a FIFO, which cannot be read"#]]),
@@ -224,7 +269,7 @@ async fn a_missing_file_names_what_is_like_it() {
     check(
         &workspace,
         json!({"path": "a\u{0}b"}),
-        expect!["TOOL_PATH_INVALID: the path contains a NUL character, which no file name can"],
+        expect!["TOOL_PATH_INVALID: the path contains a NUL character, which no file name can: leave it out"],
     )
     .await;
 }

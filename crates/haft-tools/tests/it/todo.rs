@@ -15,7 +15,7 @@ async fn the_list_is_stored_and_answered() {
     expect![[r#"{"todos":[{"content":"read the code","status":"completed"},{"content":"fix it","status":"in_progress","priority":"high"}]}"#]].assert_eq(&workspace.text("todo", todos).await);
     let wrong =
         json!({"todos": [{"content": "x", "status": "done"}, {"status": "pending", "when": 1}]});
-    expect![[r#"INVALID_INPUT: invalid input for todo: todos[0].status: expected one of ["pending","in_progress","completed","cancelled"], found "done"; todos[1].content: required, but missing; todos[1].when: no such parameter"#]].assert_eq(&workspace.text("todo", wrong).await);
+    expect![[r#"INVALID_INPUT: invalid input for todo: todos[0].status: expected one of ["pending","in_progress","completed","cancelled"], found "done"; todos[1].content: required, but missing; todos[1].when: no such parameter: there are content, status, priority"#]].assert_eq(&workspace.text("todo", wrong).await);
 }
 
 #[tokio::test]

@@ -68,7 +68,9 @@ async fn what_cannot_be_written_is_refused_and_nothing_is_left() {
     check(
         &workspace,
         json!({"path": "dir", "content": "x"}),
-        expect![[r#"TOOL_PATH_INVALID: path "dir" is a directory, which cannot be written"#]],
+        expect![[
+            r#"TOOL_PATH_INVALID: path "dir" is a directory, which cannot be written: name a file"#
+        ]],
     )
     .await;
     check(

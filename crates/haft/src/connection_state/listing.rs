@@ -6,8 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use haft_contract::{
-    ConnectionStore, Contract, Envelope, ToolId, ToolIndex, ToolMatch, ToolOrigin,
+    CommandLine, ConnectionStore, Contract, Envelope, ListingCondition, ToolId, ToolIndex,
+    ToolMatch, ToolOrigin,
 };
+use haft_policy::{HostScope, PolicyRequest, ResolvedAccess, RuleAction, RuleSet, decide};
 use serde_json::Value;
 use tokio::sync::watch;
 
@@ -43,21 +45,35 @@ impl SearchedTools {
 }
 
 impl ConnectionState {
-    /// Returns the tools to show to a model, by id.
-    pub(crate) fn listed_tools(&self, registry: &Registry) -> Vec<Arc<Contract>> {
-        let all = registry.shared_contracts().filter(|contract| self.shows_tool(contract));
+    /// Returns the tools to show to a model, by id. Tools that cannot work are left out; `can_ask` says whether a person can be
+    /// asked.
+    pub(crate) fn listed_tools(&self, registry: &Registry, can_ask: bool) -> Vec<Arc<Contract>> {
+        let rules = self.rules();
         let is_searched = self.is_searched(registry);
         let first = self.first_tools(registry);
         let is_shown = |contract: &&Arc<Contract>| {
-            !is_searched || first.contains(&contract.id) || !self.is_unfound(contract)
+            let can_work = match self.listing {
+                ToolListing::All => true,
+                ToolListing::Searched if finds_tools(contract) => is_searched,
+                ToolListing::Searched => can_work(contract, &rules, can_ask),
+            };
+            let is_found =
+                !is_searched || first.contains(&contract.id) || !self.is_unfound(contract);
+            self.shows_tool(contract) && can_work && is_found
         };
-        all.filter(is_shown).map(Arc::clone).collect()
+        registry.shared_contracts().filter(is_shown).map(Arc::clone).collect()
     }
 
     /// Returns the number of tools that are not shown and can be found.
     pub(crate) fn unlisted_count(&self, registry: &Registry) -> usize {
-        let offered = registry.contracts().filter(|contract| self.shows_tool(contract)).count();
-        offered.saturating_sub(self.listed_tools(registry).len())
+        if !self.is_searched(registry) {
+            return 0;
+        }
+        let first = self.first_tools(registry);
+        let offered = registry.contracts().filter(|contract| self.shows_tool(contract));
+        let is_hidden =
+            |contract: &&Contract| self.is_unfound(contract) && !first.contains(&contract.id);
+        offered.filter(is_hidden).count()
     }
 
     /// Returns whether a tool is to be found before it can be called.
@@ -162,6 +178,27 @@ impl ToolListingWatcher {
     }
 }
 
+/// Returns whether a call of the tool can work under these rules.
+fn can_work(contract: &Contract, rules: &RuleSet, can_ask: bool) -> bool {
+    match contract.listed_if {
+        ListingCondition::Always => true,
+        ListingCondition::CanAsk => can_ask,
+        ListingCondition::Never => false,
+        ListingCondition::HasHosts if can_ask => true,
+        ListingCondition::HasHosts => {
+            let tool = &contract.id;
+            let is_allowed = |accesses: &[ResolvedAccess]| {
+                decide(&PolicyRequest { tool, accesses }, rules).action == RuleAction::Allow
+            };
+            let command = CommandLine::Unknown(tool.to_string());
+            let may_run = || is_allowed(&[ResolvedAccess::Shell { command }]);
+            is_allowed(&[])
+                || (HostScope::allows_some(tool, rules)
+                    && (contract.requires.shell.is_empty() || may_run()))
+        }
+    }
+}
+
 /// Returns whether this is the tool that searches for tools.
 fn finds_tools(contract: &Contract) -> bool {
     contract.connection_store == Some(ConnectionStore::FoundTools)
@@ -198,11 +235,13 @@ impl ToolIndex for ConnectionTools {
         let matches: Vec<ToolMatch> = found
             .iter()
             .map(|contract| ToolMatch {
-                id: contract.id.clone(),
+                // A model calls the tool by the name that it reads here.
+                id: ToolId::parse(&self.connection.published_name(&contract.id))
+                    .unwrap_or_else(|_| contract.id.clone()),
                 description: contract.description.clone(),
             })
             .collect();
-        self.connection.mark_found(&self.registry, matches.iter().map(|found| &found.id));
+        self.connection.mark_found(&self.registry, found.iter().map(|contract| &contract.id));
         matches
     }
 }

@@ -224,7 +224,10 @@ pub fn shown_value(value: &Value) -> String {
         Value::String(text) if text.chars().count() > FOUND_CHARS_MAX => {
             format!("text of {} characters", text.chars().count())
         }
-        Value::Array(items) => format!("an array of {} items", items.len()),
+        Value::Array(items) => {
+            let count = u64::try_from(items.len()).unwrap_or(u64::MAX);
+            format!("an array of {}", counted(count, "item"))
+        }
         Value::Object(_) => "an object".to_owned(),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
             shortened(&value.to_string())

@@ -8,7 +8,9 @@ use haft_policy::{AlwaysWidth, PolicyRequest, Rule, exception_rules, lasting_rul
 
 use super::call_state::CallState;
 use super::capable::Judged;
-use super::permit::{allowing_remedies, distinct_lines, naming_remedies, reasons_to_ask};
+use super::permit::{
+    ReasonReader, allowing_remedies, distinct_lines, naming_remedies, reaches_link, reasons_to_ask,
+};
 use super::refusal::PipelineStop;
 use crate::ask::{ASK_INPUT_BYTES_MAX, ASK_LINES_MAX, Ask, AskAnswer};
 use crate::connection_state::ConnectionState;
@@ -53,7 +55,8 @@ pub(super) async fn approve(
         None
     };
     let rules = connection.rules();
-    let of_rules = match reasons_to_ask(&judged, &rules, connection) {
+    let reader = if asker.can_ask() { ReasonReader::Person } else { ReasonReader::Model };
+    let of_rules = match reasons_to_ask(&judged, &rules, connection, reader) {
         Ok(reasons) => reasons,
         Err(denied) => return Err(judged.refuse_as(state, *denied)),
     };
@@ -64,7 +67,9 @@ pub(super) async fn approve(
     let tool = &judged.contract().id;
     let request = PolicyRequest { tool, accesses: judged.accesses() };
     let lasting = |width| lasting_rules(&request, &rules, &parts.variables, width);
-    let (always_rules, exact_rules) = if of_watchdogs.is_empty() {
+    let (always_rules, exact_rules) = if reaches_link(&judged) {
+        (Vec::new(), Vec::new())
+    } else if of_watchdogs.is_empty() {
         (lasting(AlwaysWidth::Wide), lasting(AlwaysWidth::Narrow))
     } else {
         (exception_rules(&request, &rules, &parts.variables), Vec::new())

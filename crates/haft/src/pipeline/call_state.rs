@@ -92,8 +92,11 @@ impl ArrivedCall {
         let registered = catalog.registry.find(&call.tool).cloned();
         let keeps = registered.as_ref().is_some_and(|it| it.contract().connection_store.is_some());
         let adoptable = keeps.then(|| (call.tool.clone(), call.input.clone()));
-        if let Some(Ok(schema)) = registered.as_ref().map(|tool| tool.schema()) {
-            schema.normalize(&mut call.input);
+        if let Some(registered) = &registered {
+            registered.tool().resolve_aliases(&mut call.input);
+            if let Ok(schema) = registered.schema() {
+                schema.normalize(&mut call.input);
+            }
         }
         let tool = registered
             .as_ref()

@@ -29,7 +29,7 @@ use crate::questions::{CallClient, CallQuestions};
 use crate::restrictions::CallSubagents;
 use crate::sandbox::DeniedPaths;
 use crate::shared::CallLimits;
-use crate::shell::{CallLabel, CallShell};
+use crate::shell::{CallLabel, CallShell, network_hint_of_tool};
 use crate::stopwatch::CallStopwatch;
 
 /// Time for a tool to end after it was stopped, in milliseconds.
@@ -174,6 +174,7 @@ fn report_execution(
                 // The sandbox kills a process at the time limit of the call, and may report that first.
                 None => stopped.is_some() || err.code == ErrorCode::ProcessTimeout,
             };
+            let err = with_network_hint(err);
             // The tool cannot know why it was stopped; haft does.
             let was_stopped =
                 matches!(err.code, ErrorCode::ToolTimeout | ErrorCode::ProcessAborted);
@@ -202,6 +203,18 @@ fn report_execution(
     }
     err.message.push_str("; its effect may or may not have happened: check before repeating");
     ExecutionReport { result: Err(err), status: CallStatus::Unknown, is_out_of_time }
+}
+
+/// Adds to the error of a tool in another process why it could not reach a host.
+fn with_network_hint(mut err: ToolError) -> ToolError {
+    let confined = err.output.as_ref().and_then(|output| output.confined.as_ref());
+    if err.code == ErrorCode::ToolFailed
+        && let Some(enforced) = confined.map(|confined| confined.enforced)
+        && let Some(hint) = network_hint_of_tool(&err.message, enforced)
+    {
+        err.message.push_str(&format!("\n{hint}"));
+    }
+    err
 }
 
 /// The time limit and the stop signal of a call.

@@ -1,9 +1,11 @@
 //! Applies permission rules, and the network guard in front of commands.
 
-use haft_contract::{ErrorCode, Refusal, RefusalGrounds, RefusalSource, Remedy};
+use std::net::IpAddr;
+
+use haft_contract::{ErrorCode, Refusal, RefusalGrounds, RefusalSource, Remedy, ToolId};
 use haft_policy::{
-    DecisionBasis, HostScope, NetworkRefusal, PolicyRequest, ResolvedAccess, Rule, RuleAction,
-    RuleScope, RuleSet, decide, decide_access,
+    DecisionBasis, HostScope, NetworkRefusal, PolicyDecision, PolicyRequest, ResolvedAccess, Rule,
+    RuleAction, RuleScope, RuleSet, decide, decide_access,
 };
 
 use super::call_state::CallState;
@@ -27,7 +29,7 @@ pub(super) fn permit(
     connection: &ConnectionState,
 ) -> Result<(CallState, Judged, RulePermission), PipelineStop> {
     let rules = connection.rules();
-    let reasons = match reasons_to_ask(&judged, &rules, connection) {
+    let reasons = match reasons_to_ask(&judged, &rules, connection, ReasonReader::Person) {
         Ok(reasons) => reasons,
         Err(denied) => return Err(judged.refuse_as(state, *denied)),
     };
@@ -50,21 +52,42 @@ pub(super) fn permit(
     Ok((state, judged, RulePermission { reasons }))
 }
 
+/// The reader of the reasons to ask.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ReasonReader {
+    /// A person, who gets all that a decision rests on.
+    Person,
+    /// The model whose call is refused, because no person can be asked.
+    Model,
+}
+
 /// Returns why rules want a person asked, one line for each access. Returns no lines if rules allow the call, and an
-/// error if they deny it.
+/// error if they deny it. A model gets short reasons.
 pub(super) fn reasons_to_ask(
     judged: &Judged,
     rules: &RuleSet,
     connection: &ConnectionState,
+    reader: ReasonReader,
 ) -> Result<Vec<String>, Box<Refusal>> {
     let (tool, accesses) = (&judged.contract().id, judged.accesses());
     let decision = decide(&PolicyRequest { tool, accesses }, rules);
+    let explain = |decision: &PolicyDecision, reader: ReasonReader| match reader {
+        ReasonReader::Model if connection.model_view.is_some() => {
+            let mut decision = decision.clone();
+            if let Ok(published) = ToolId::parse(&connection.published_name(tool)) {
+                decision.reason.tool = published;
+            }
+            decision.explain_briefly()
+        }
+        ReasonReader::Model | ReasonReader::Person => decision.explain(),
+    };
     match decision.action {
         RuleAction::Allow => Ok(Vec::new()),
         RuleAction::Deny => {
             let mut grounds = decision.grounds();
             grounds.remedies.extend(allowing_remedies(judged, rules, connection));
-            let refusal = grounds.into_refusal(ErrorCode::PermissionDenied, decision.explain());
+            let because = explain(&decision, ReasonReader::Model);
+            let refusal = grounds.into_refusal(ErrorCode::PermissionDenied, because);
             Err(Box::new(refusal))
         }
         // The session's own outputs need no answer from a person, unless a rule says so.
@@ -73,11 +96,11 @@ pub(super) fn reasons_to_ask(
         {
             Ok(Vec::new())
         }
-        RuleAction::Ask if accesses.is_empty() => Ok(vec![decision.explain()]),
+        RuleAction::Ask if accesses.is_empty() => Ok(vec![explain(&decision, reader)]),
         RuleAction::Ask => {
             let judged = accesses.iter().map(|access| decide_access(tool, Some(access), rules));
             let asking = judged.filter(|judged| judged.action == RuleAction::Ask);
-            Ok(distinct_lines(ASK_LINES_MAX, asking.map(|judged| judged.explain())))
+            Ok(distinct_lines(ASK_LINES_MAX, asking.map(|judged| explain(&judged, reader))))
         }
     }
 }
@@ -106,12 +129,29 @@ pub(super) fn allowing_remedies(
         })
     };
     let hosts: Vec<String> = judged.accesses().iter().filter_map(named_host).cloned().collect();
+    if reaches_link(judged) {
+        return Vec::new();
+    }
     let of_hosts = hosts.iter().map(|host| Rule::new("net.fetch", host, RuleAction::Allow));
     if !hosts.is_empty() && suffices(of_hosts.collect()) {
         return hosts.into_iter().map(Remedy::AllowHost).collect();
     }
     let of_tool = suffices(vec![Rule::new(tool.as_str(), "*", RuleAction::Allow)]);
     of_tool.then(|| Remedy::AllowTool(tool.clone())).into_iter().collect()
+}
+
+/// Returns whether a call reaches an address of this link alone. Clouds serve credentials there, so haft proposes no rule that
+/// allows it.
+pub(super) fn reaches_link(judged: &Judged) -> bool {
+    judged.accesses().iter().filter_map(named_host).any(|host| is_link_local(host))
+}
+
+fn is_link_local(host: &str) -> bool {
+    match host.trim_matches(['[', ']']).parse::<IpAddr>() {
+        Ok(IpAddr::V4(address)) => address.is_link_local(),
+        Ok(IpAddr::V6(address)) => address.is_unicast_link_local(),
+        Err(_) => false,
+    }
 }
 
 /// Returns the host that an access is about, if it is about one.

@@ -1,7 +1,8 @@
 //! Truncates long outputs and puts the rest into sidecars. Never fails a call.
 
 use haft_contract::{
-    ContentPart, Contract, Envelope, EnvelopeMetadata, Excerpt, OutputBody, OutputLimit, ToolOutput,
+    ContentPart, Contract, Envelope, EnvelopeMetadata, Excerpt, FilePart, OutputBody, OutputGap,
+    OutputLimit, ToolOutput,
 };
 use haft_journal::{CallStatus, Intent};
 use serde_json::{Value, json};
@@ -10,7 +11,9 @@ use super::call_state::CallState;
 use super::execute::Executed;
 use super::watch::Granted;
 use crate::connection_state::ConnectionState;
+use crate::model_view::{ModelView, TextParts};
 use crate::sidecar::Sidecars;
+use crate::terminal_text::terminal_text;
 
 /// Longest error message, in bytes.
 ///
@@ -39,6 +42,8 @@ struct CutOutput {
     output_path: Option<String>,
     /// Why there is no sidecar with the rest.
     sidecar_error: Option<String>,
+    /// The part that is left out.
+    gap: Option<OutputGap>,
 }
 
 /// Builds the envelope. Output and error messages above their limits are cut.
@@ -72,10 +77,13 @@ pub(super) fn truncate(
             metadata.code = Some(err.code);
             metadata.refusal = err.refusal().map(Box::new);
             let mut error_text = err.message;
-            if error_text.len() > ERROR_BYTES_MAX {
+            let error_bytes_max = connection
+                .model_view
+                .map_or(ERROR_BYTES_MAX, |view| view.shown_chars_max.min(ERROR_BYTES_MAX));
+            if error_text.len() > error_bytes_max {
                 // The rest is lost, because only output goes to a sidecar.
-                let cut = error_text.len() - ERROR_BYTES_MAX;
-                let head = head_of(&error_text, ERROR_BYTES_MAX);
+                let cut = error_text.len() - error_bytes_max;
+                let head = head_of(&error_text, error_bytes_max);
                 error_text = format!("{head}… [{cut} more bytes of this message were cut]");
             }
             if let Some(refusal) = &mut metadata.refusal {
@@ -105,6 +113,8 @@ pub(super) struct OutputCutter<'a> {
     output_limit: OutputLimit,
     /// The largest output in bytes that is not cut.
     bytes_max: usize,
+    /// The bound of a front end that shows answers to a model.
+    view: Option<ModelView>,
     /// The sidecars of the connection.
     sidecars: &'a Sidecars,
 }
@@ -121,6 +131,8 @@ impl<'a> OutputCutter<'a> {
             seq: state.id().seq,
             output_limit: contract.output_limit,
             bytes_max: connection.shared.parts.limits.output_bytes_of(contract),
+            // An output that was promised in a form is whole or of no use to a client that checks it.
+            view: connection.model_view.filter(|_| contract.output.is_none()),
             sidecars: &connection.sidecars,
         }
     }
@@ -133,6 +145,7 @@ impl<'a> OutputCutter<'a> {
     ) -> Value {
         metadata.exit_code = output.exit_code;
         metadata.log = output.log;
+        metadata.empty_note = output.empty_note;
         if let Some(confined) = output.confined {
             metadata.enforced = Some(confined.enforced);
             metadata.connections.extend(confined.connections);
@@ -143,81 +156,208 @@ impl<'a> OutputCutter<'a> {
             metadata.appeared = confined.appeared;
         }
         let is_content = matches!(output.body, OutputBody::Content(_));
-        let cut = self.cut_body(output.body);
+        let cut = match (output.body, output.file_part) {
+            (OutputBody::Text(text), Some(part))
+                if self.is_too_long(&text)
+                    || matches!(part, FilePart::Lines { goes_on: true, .. }) =>
+            {
+                self.cut_file_part(&text, part)
+            }
+            (body, _) => self.cut_body(body),
+        };
         metadata.content = is_content && !cut.truncated;
         metadata.truncated = cut.truncated;
         metadata.output_path = cut.output_path;
         metadata.output_lost = cut.sidecar_error;
+        metadata.gap = cut.gap;
         cut.data
+    }
+
+    /// Returns whether a text is above the limits.
+    fn is_too_long(&self, text: &str) -> bool {
+        text.len() > self.bytes_max || self.view.is_some_and(|view| view.is_too_long(text))
+    }
+
+    /// Returns the parts of a text that are within the limits. A front end that shows answers to a model gets the end as well.
+    fn parts_of<'t>(&self, text: &'t str) -> TextParts<'t> {
+        let head = head_of(text, self.bytes_max);
+        match self.view {
+            Some(view) => view.head_and_tail(text, self.bytes_max),
+            None => TextParts { head, tail: None },
+        }
     }
 
     /// Cuts the body if it is above the limit, and writes all of it to a sidecar.
     fn cut_body(&self, body: OutputBody) -> CutOutput {
-        let bytes_max = self.bytes_max;
         match body {
-            OutputBody::Text(text) if text.len() <= bytes_max => uncut_output(Value::String(text)),
-            OutputBody::Text(text) => {
-                self.write_sidecar([text.as_str()], head_of(&text, bytes_max))
-            }
+            OutputBody::Text(text) if !self.is_too_long(&text) => uncut_output(Value::String(text)),
+            OutputBody::Text(text) => self.cut_text(&text),
             OutputBody::Data(data) => {
                 let text = data.to_string();
-                if text.len() <= bytes_max {
+                if !self.is_too_long(&text) {
                     return uncut_output(data);
                 }
-                self.write_sidecar([text.as_str()], head_of(&text, bytes_max))
+                self.cut_text(&text)
             }
-            OutputBody::Lines { key, lines, incomplete } => {
-                let entries_max = match self.output_limit {
-                    OutputLimit::Entries(entries) => entries,
-                    OutputLimit::Configured | OutputLimit::Bytes(_) => usize::MAX,
-                };
-                let bytes: usize = lines.iter().map(|line| line.len() + 1).sum();
-                if lines.len() <= entries_max && bytes <= bytes_max && !incomplete {
-                    return uncut_output(json!({ key: lines }));
-                }
-                let shown: Vec<&str> = lines.iter().take(entries_max).map(String::as_str).collect();
-                let head = head_of(&shown.join("\n"), bytes_max);
-                // The matches of a search can be ten megabytes, so they are written without joining them first.
-                let mut cut =
-                    self.write_sidecar(lines.iter().flat_map(|line| [line.as_str(), "\n"]), head);
-                if incomplete {
-                    cut.sidecar_error
-                        .get_or_insert_with(|| "the search stopped before its end".to_owned());
-                }
-                cut
-            }
-            OutputBody::Excerpt(Excerpt { head, tail: None, .. }) => {
-                uncut_output(json!({ "output": head }))
-            }
-            OutputBody::Excerpt(excerpt) => CutOutput {
-                data: json!({
-                    "head": excerpt.head,
-                    "tail": excerpt.tail,
-                    "total_bytes": excerpt.total_bytes,
-                }),
-                truncated: true,
-                output_path: excerpt.sidecar,
-                sidecar_error: excerpt.sidecar_error,
-            },
-            OutputBody::Document(document) if document.text.len() <= bytes_max => {
+            OutputBody::Lines { key, lines, incomplete } => self.cut_lines(key, &lines, incomplete),
+            OutputBody::Excerpt(excerpt) => self.cut_excerpt(excerpt),
+            OutputBody::Document(document) if !self.is_too_long(&document.text) => {
                 uncut_output(document.data(false))
             }
             OutputBody::Document(mut document) => {
-                let head = head_of(&document.text, bytes_max);
-                let cut = self.write_sidecar([document.text.as_str()], head.clone());
+                let head = head_of(&document.text, self.bytes_max);
+                let head = self.view.map_or(head, |view| view.head(head)).to_owned();
+                let mut cut = self.write_sidecar([document.text.as_str()], head.clone());
+                cut.gap = Some(text_gap(&document.text, &TextParts { head: &head, tail: None }));
                 document.text = head;
                 CutOutput { data: document.data(true), ..cut }
             }
             OutputBody::Content(parts) => {
                 let data = ContentPart::data(&parts);
                 let all = data.to_string();
-                if all.len() <= bytes_max {
+                let is_shown = self.view.is_none_or(|view| {
+                    let texts = parts.iter().map(|part| match part {
+                        ContentPart::Text { text } => text.len(),
+                        _ => 0,
+                    });
+                    texts.sum::<usize>() <= view.shown_chars_max
+                });
+                if all.len() <= self.bytes_max && is_shown {
                     return uncut_output(data);
                 }
                 // Cut parts become text, because half a picture is useless.
                 let texts: Vec<String> = parts.iter().map(ContentPart::text).collect();
-                self.write_sidecar([all.as_str()], head_of(&texts.join("\n"), bytes_max))
+                let text = texts.join("\n");
+                let head = self.parts_of(&text).head.to_owned();
+                self.write_sidecar([all.as_str()], head)
             }
+        }
+    }
+
+    /// Cuts a text, and writes all of it to a sidecar.
+    fn cut_text(&self, text: &str) -> CutOutput {
+        let parts = self.parts_of(text);
+        let mut cut = self.write_sidecar([text], parts.head.to_owned());
+        if let Some(tail) = parts.tail {
+            cut.data = json!({"head": parts.head, "tail": tail});
+        }
+        cut.gap = Some(text_gap(text, &parts));
+        cut
+    }
+
+    /// Cuts a part of a file after whole lines. The file itself holds the rest.
+    fn cut_file_part(&self, text: &str, part: FilePart) -> CutOutput {
+        let head = head_of(text, self.bytes_max);
+        let head = self.view.map_or(head, |view| view.head(head));
+        let gap = match part {
+            FilePart::Lines { first, total, .. } if head.ends_with('\n') => OutputGap::FileLines {
+                first,
+                last: (first + line_breaks(head)).saturating_sub(1),
+                total,
+            },
+            FilePart::Lines { first_byte, .. } => OutputGap::FileBytes {
+                first: first_byte,
+                end: first_byte + count(head.len()),
+                total: None,
+            },
+            FilePart::Bytes { first, total } => {
+                OutputGap::FileBytes { first, end: first + count(head.len()), total: Some(total) }
+            }
+        };
+        CutOutput {
+            data: json!({"head": head}),
+            truncated: true,
+            output_path: None,
+            sidecar_error: None,
+            gap: Some(gap),
+        }
+    }
+
+    /// Cuts a list after whole entries, and writes all of it to a sidecar.
+    fn cut_lines(&self, key: &'static str, lines: &[String], incomplete: bool) -> CutOutput {
+        let entries_max = match self.output_limit {
+            OutputLimit::Entries(entries) => entries,
+            OutputLimit::Configured | OutputLimit::Bytes(_) => usize::MAX,
+        };
+        let fitting = |chars_max: usize| {
+            let (mut bytes, mut chars) = (0, 0);
+            let fitting = lines.iter().take(entries_max).take_while(|line| {
+                bytes += line.len() + 1;
+                chars += line.chars().count() + 1;
+                bytes <= self.bytes_max && chars <= chars_max
+            });
+            fitting.count()
+        };
+        let whole = fitting(self.view.map_or(usize::MAX, |view| view.shown_chars_max));
+        if whole == lines.len() && !incomplete {
+            return uncut_output(json!({ key: lines }));
+        }
+        let fitting = fitting(self.view.map_or(usize::MAX, ModelView::room));
+        let shown: Vec<&str> = lines.iter().take(fitting.max(1)).map(String::as_str).collect();
+        let joined = shown.join("\n");
+        let head = head_of(&joined, self.bytes_max);
+        let head = self.view.map_or(head, |view| view.head(head)).to_owned();
+        let gap = OutputGap::Entries {
+            noun: key.to_owned(),
+            shown: count(shown.len()),
+            total: count(lines.len()),
+            is_incomplete: incomplete,
+            next_line: line_breaks(&joined) + 2,
+        };
+        // The matches of a search can be ten megabytes, so they are written without joining them first.
+        let mut cut = self.write_sidecar(lines.iter().flat_map(|line| [line.as_str(), "\n"]), head);
+        if incomplete {
+            cut.sidecar_error.get_or_insert_with(|| "the search stopped before its end".to_owned());
+        }
+        cut.gap = Some(gap);
+        cut
+    }
+
+    /// Cuts the output of a command, part of which may be missing already. A model sees it as a terminal shows it.
+    fn cut_excerpt(&self, excerpt: Excerpt) -> CutOutput {
+        let Excerpt { head, tail, total_bytes, sidecar, sidecar_error } = excerpt;
+        let Some(view) = self.view else {
+            let Some(tail) = tail else { return uncut_output(json!({ "output": head })) };
+            let gap = OutputGap::Text {
+                bytes: total_bytes.saturating_sub(count(head.len() + tail.len())),
+                lines: None,
+                next_line: next_line(&head),
+                next_byte: count(head.len()),
+            };
+            return CutOutput {
+                data: json!({"head": head, "tail": tail, "total_bytes": total_bytes}),
+                truncated: true,
+                output_path: sidecar,
+                sidecar_error,
+                gap: Some(gap),
+            };
+        };
+        let shown = terminal_text(&head);
+        let Some(tail) = tail else {
+            if !self.is_too_long(&shown) {
+                return uncut_output(json!({ "output": shown }));
+            }
+            let parts = view.head_and_tail(&shown, self.bytes_max);
+            // The sidecar keeps the bytes of the command.
+            let mut cut = self.write_sidecar([head.as_str()], String::new());
+            cut.data = json!({"head": parts.head, "tail": parts.tail, "total_bytes": total_bytes});
+            cut.gap = Some(text_gap(&shown, &parts));
+            return cut;
+        };
+        let ending = terminal_text(&tail);
+        let parts = TextParts { head: view.head(&shown), tail: Some(view.tail(&ending)) };
+        let bytes = total_bytes.saturating_sub(count(parts.shown_bytes()));
+        CutOutput {
+            data: json!({"head": parts.head, "tail": parts.tail, "total_bytes": total_bytes}),
+            truncated: true,
+            output_path: sidecar,
+            sidecar_error,
+            gap: Some(OutputGap::Text {
+                bytes,
+                lines: None,
+                next_line: next_line(parts.head),
+                next_byte: count(parts.head.len()),
+            }),
         }
     }
 
@@ -237,16 +377,42 @@ impl<'a> OutputCutter<'a> {
             truncated: true,
             output_path,
             sidecar_error: output_lost,
+            gap: None,
         }
     }
 }
 
 /// Returns output that is within its limit.
 fn uncut_output(data: Value) -> CutOutput {
-    CutOutput { data, truncated: false, output_path: None, sidecar_error: None }
+    CutOutput { data, truncated: false, output_path: None, sidecar_error: None, gap: None }
+}
+
+/// Returns the gap between the shown parts of a text.
+fn text_gap(text: &str, parts: &TextParts<'_>) -> OutputGap {
+    let end = text.len() - parts.tail.map_or(0, str::len);
+    let left_out = text.get(parts.head.len()..end).unwrap_or_default();
+    OutputGap::Text {
+        bytes: count(left_out.len()),
+        lines: Some(line_breaks(left_out)),
+        next_line: next_line(parts.head),
+        next_byte: count(parts.head.len()),
+    }
+}
+
+/// Returns the number of the line on which a text goes on after its first part, if that part ends with a whole line.
+fn next_line(head: &str) -> Option<u64> {
+    head.ends_with('\n').then(|| line_breaks(head) + 1)
+}
+
+fn line_breaks(text: &str) -> u64 {
+    count(text.matches('\n').count())
+}
+
+fn count(number: usize) -> u64 {
+    u64::try_from(number).unwrap_or(u64::MAX)
 }
 
 /// Returns the first bytes of a text, at most `bytes_max`, without a broken character.
-fn head_of(text: &str, bytes_max: usize) -> String {
-    text.get(..text.floor_char_boundary(bytes_max)).unwrap_or(text).to_owned()
+fn head_of(text: &str, bytes_max: usize) -> &str {
+    text.get(..text.floor_char_boundary(bytes_max)).unwrap_or(text)
 }

@@ -9,7 +9,7 @@ use super::refusal::PipelineStop;
 use crate::connection_state::ConnectionState;
 use crate::panic::catch_panic;
 use crate::registry::RegisteredTool;
-use crate::suggestions::near_matches;
+use crate::trained_names::{tool_list, unknown_tool_message};
 
 /// Evidence that the tool exists and that its schema accepts the input.
 pub(super) struct Valid {
@@ -23,6 +23,7 @@ pub(super) fn validate(
     state: CallState,
     connection: &ConnectionState,
 ) -> Result<(CallState, Valid), PipelineStop> {
+    let can_ask = state.call().asker.as_ref().unwrap_or(&connection.asker).can_ask();
     let Some(registered) = state.registered().map(Arc::clone) else {
         let name = &state.call().tool;
         if state.catalog().registry.is_untrusted(name) {
@@ -31,26 +32,26 @@ pub(super) fn validate(
             let refusal = grounds.into_refusal(ErrorCode::ToolNotFound, message);
             return Err(PipelineStop::refused_with(state, "[]".to_owned(), refusal));
         }
-        let contracts = state.catalog().registry.contracts();
-        let callable = contracts.filter(|contract| connection.has_tool(contract));
-        let near = near_matches(name, callable.map(|contract| contract.id.as_str()));
-        let message = match near.as_slice() {
-            [] => format!("no tool is called {name:?}: list the tools to see what there is"),
-            names => format!("no tool is called {name:?}: did you mean {}?", names.join(" or ")),
+        let message = {
+            let registry = &state.catalog().registry;
+            let tools = connection.listed_tools(registry, can_ask);
+            let tools: Vec<_> = tools.iter().collect();
+            unknown_tool_message(name, &tools, connection.model_view)
         };
         return Err(PipelineStop::refused(state, ErrorCode::ToolNotFound, message));
     };
+    let published = connection.published_name(&registered.contract().id);
     if !connection.has_tool(registered.contract()) {
-        let message = format!(
-            "tool {} is not available to this agent: use the listed tools, or say what is missing",
-            state.tool()
-        );
+        let tools = connection.listed_tools(&state.catalog().registry, can_ask);
+        let names: Vec<String> =
+            tools.iter().map(|contract| connection.published_name(&contract.id)).collect();
+        let message =
+            format!("tool {published} is not available to this agent: {}", tool_list(&names));
         return Err(PipelineStop::refused(state, ErrorCode::ToolNotFound, message));
     }
     if connection.is_hidden_until_found(&state.catalog().registry, registered.contract()) {
         let message = format!(
-            "tool {} cannot be called yet, because there are too many tools to list: find it with tool_search first",
-            state.tool()
+            "tool {published} cannot be called yet, because there are too many tools to list: find it with tool_search first"
         );
         return Err(PipelineStop::refused(state, ErrorCode::ToolNotFound, message));
     }
@@ -58,8 +59,8 @@ pub(super) fn validate(
         Ok(schema) => schema.violation_message(&state.call().input),
         Err(err) => {
             let message = format!(
-                "the schema of tool {} is not valid and must be mended: {err}",
-                state.tool()
+                "the schema of tool {published} is not valid, so no call of it works. Do without it, and tell the user: \
+                 {err}"
             );
             return Err(PipelineStop::refused(state, ErrorCode::ToolBadOutput, message));
         }
@@ -72,7 +73,7 @@ pub(super) fn validate(
     match violations.or_else(decode) {
         None => Ok((state, Valid { registered })),
         Some(violations) => {
-            let short = format!("invalid input for {}", state.tool());
+            let short = format!("invalid input for {published}");
             let message = format!("{short}: {violations}");
             // A violation quotes the value found, which may be a body in the wrong parameter.
             let recorded = (!registered.contract().redacted.is_empty()).then_some(short);

@@ -37,6 +37,22 @@ const REFUSAL_ERRORS: &[&str] = &[
 
 /// Errors about a path that is not there. In a directory that rules hide nothing is there.
 const ABSENCE_ERRORS: &[&str] = &["No such file or directory", "ENOENT"];
+/// Errors of programs that cannot reach a host by its name, or have no network.
+const NETWORK_ERRORS: &[&str] = &[
+    "Temporary failure in name resolution",
+    "Could not resolve",
+    "could not resolve host",
+    "Name or service not known",
+    "nodename nor servname provided",
+    "No address associated with hostname",
+    "failed to lookup address",
+    "dial tcp: lookup",
+    "getaddrinfo",
+    "ENOTFOUND",
+    "EAI_AGAIN",
+    "Network is unreachable",
+    "ENETUNREACH",
+];
 
 /// A bound, and what programs say that run into it.
 struct ResourceBound {
@@ -103,18 +119,6 @@ const RESOURCE_BOUNDS: &[ResourceBound] = &[
     },
 ];
 
-/// Errors of programs that look up a name without a network.
-const NAME_ERRORS: &[&str] = &[
-    "Could not resolve",
-    "Temporary failure in name resolution",
-    "Name or service not known",
-    "ENOTFOUND",
-    "EAI_AGAIN",
-    "failed to lookup address",
-    "dial tcp: lookup",
-    "Network is unreachable",
-    "ENETUNREACH",
-];
 /// Refused hosts that a hint names.
 pub(crate) const REFUSED_HOSTS_MAX: usize = 3;
 
@@ -159,8 +163,8 @@ pub(super) struct CommandContext<'a> {
     pub(super) directory: &'a Path,
     /// The restrictions that were in force.
     pub(super) enforced: EnforcedConfinement,
-    /// Whether it had no network but its own loopback interface.
-    pub(super) is_offline: bool,
+    /// Whether it could reach some host through its proxy.
+    pub(super) has_hosts: bool,
 }
 
 impl CommandContext<'_> {
@@ -175,13 +179,8 @@ impl CommandContext<'_> {
         let text = output.tail.as_ref().unwrap_or(&output.head);
         text.lines().rev().take(HINDRANCE_LINES_MAX).find_map(|line| {
             let says = |texts: &[&str]| texts.iter().any(|text| line.contains(text));
-            if self.is_offline && says(NAME_ERRORS) {
-                let host = host_words(line).next();
-                return Some(format!(
-                    "this command has no network, so {} was not reached: work offline, or ask the user to grant the \
-                     host",
-                    host.unwrap_or("the host")
-                ));
+            if says(NETWORK_ERRORS) {
+                return self.network_hint(line);
             }
             let is_refused = says(MOUNT_ERRORS) || says(REFUSAL_ERRORS);
             if is_refused || says(ABSENCE_ERRORS) {
@@ -236,6 +235,12 @@ impl CommandContext<'_> {
                 self.hint_for_bound(&TEMP_BYTES)
             ),
         }
+    }
+
+    /// Returns the hint for a command that the sandbox kept from the network.
+    fn network_hint(&self, line: &str) -> Option<String> {
+        (self.enforced.network == ConfinementLevel::Kernel)
+            .then(|| no_network_text(line, self.has_hosts))
     }
 
     /// Returns the hint for a command that met a limit.
@@ -350,14 +355,45 @@ fn is_full(directory: &Path) -> bool {
     })
 }
 
-/// Returns the words of an error text that may be hosts: names with a dot in them.
-fn host_words(line: &str) -> impl Iterator<Item = &str> {
-    let is_separator = |char: char| !(char.is_ascii_alphanumeric() || ".-_".contains(char));
-    line.split(is_separator).map(|word| word.trim_matches(['.', '-'])).filter(|word| {
-        let is_name = word.split('.').all(|label| !label.is_empty());
-        word.contains('.') && is_name && word.contains(|char: char| char.is_ascii_alphabetic())
-    })
+/// Returns the hint for a tool whose message says that it could not reach a host, if its process had no network.
+pub(crate) fn network_hint_of_tool(message: &str, enforced: EnforcedConfinement) -> Option<String> {
+    let says = |line: &&str| NETWORK_ERRORS.iter().any(|text| line.contains(text));
+    let line = message.lines().find(says)?;
+    (enforced.network == ConfinementLevel::Kernel).then(|| no_network_text(line, false))
 }
+
+/// Returns what a process without the network can do, with the host that an error text names.
+fn no_network_text(line: &str, has_hosts: bool) -> String {
+    let what = match has_hosts {
+        true => "commands here reach only the granted hosts, through a proxy",
+        false => "commands have no network here",
+    };
+    let host = host_word(line);
+    let wanted = host.as_deref().unwrap_or("the host");
+    format!("{what}: work offline, or tell the user that you need {wanted}")
+}
+
+/// Returns the host that an error text names.
+fn host_word(line: &str) -> Option<String> {
+    let is_separator = |one: char| !(one.is_ascii_alphanumeric() || "-._".contains(one));
+    let mut words = line.split(is_separator).map(|word| word.trim_matches(['.', '-']));
+    let host = words.find(|word| {
+        let last = word.rsplit('.').next().unwrap_or_default();
+        let is_name = word.contains('.') && last.len() >= 2;
+        // A file, such as `client.py`, has an ending that no host has.
+        is_name
+            && last.bytes().all(|byte| byte.is_ascii_alphabetic())
+            && !SOURCE_ENDINGS.contains(&last)
+            && !word.split('.').any(str::is_empty)
+    });
+    host.map(str::to_ascii_lowercase)
+}
+
+/// Endings of files that error texts name.
+const SOURCE_ENDINGS: &[&str] = &[
+    "py", "js", "ts", "rs", "go", "rb", "java", "sh", "json", "toml", "html", "URLError",
+    "gaierror",
+];
 
 /// Returns the words of an error text that may be paths, without the program name in front.
 fn path_words(line: &str) -> impl Iterator<Item = &str> {

@@ -169,12 +169,12 @@ async fn a_replay_recalls_what_was_answered_and_executes_the_rest() {
     check(
         &lines,
         expect![[r#"
-        shelf 1 replayed [r1/main/0/1/2]
-        ordered milk as haft_a95a replayed [r1/main/0/1/1]
-        ordered milk as haft_af6e replayed [r1/main/0/1/3]
-        no tool is called "nothing": list the tools to see what there is TOOL_NOT_FOUND replayed [r1/main/0/1/4]
-        ordered milk as haft_a095 [r1/main/0/1/5]
-        ordered tea as haft_10d5 [r1/main/0/1/6]"#]],
+            shelf 1 replayed [r1/main/0/1/2]
+            ordered milk as haft_a95a replayed [r1/main/0/1/1]
+            ordered milk as haft_af6e replayed [r1/main/0/1/3]
+            no tool is called "nothing": use one of looks, order, save TOOL_NOT_FOUND replayed [r1/main/0/1/4]
+            ordered milk as haft_a095 [r1/main/0/1/5]
+            ordered tea as haft_10d5 [r1/main/0/1/6]"#]],
     );
     assert_eq!((world.orders.count(), world.reads.count()), (4, 1));
 }

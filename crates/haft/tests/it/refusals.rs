@@ -199,12 +199,12 @@ async fn unknown_tools_and_invalid_inputs_are_refused_and_recorded() {
     check("send.mail", json!({"txt": "x", "text": 1}), expect![[r#"
         {
           "type": "error",
-          "error_text": "invalid input for send.mail: text: expected string, found 1; txt: no such parameter",
+          "error_text": "invalid input for send.mail: text: expected string, found 1; txt: no such parameter: the tool has text; did you mean text?",
           "metadata": {
             "refusal": {
               "code": "INVALID_INPUT",
               "decided_by": "contract",
-              "because": "invalid input for send.mail: text: expected string, found 1; txt: no such parameter"
+              "because": "invalid input for send.mail: text: expected string, found 1; txt: no such parameter: the tool has text; did you mean text?"
             },
             "call_id": "r1/main/0/1/3",
             "code": "INVALID_INPUT"

@@ -55,7 +55,14 @@ async fn an_output_at_its_limit_is_whole_and_one_more_is_cut() {
           "metadata": {
             "call_id": "r1/main/0/1/2",
             "truncated": true,
-            "output_path": "2-text.txt"
+            "output_path": "2-text.txt",
+            "gap": {
+              "text": {
+                "bytes": 1,
+                "lines": 0,
+                "next_byte": 20
+              }
+            }
           }
         }"#]]
     .assert_eq(&shown(&over));
@@ -69,7 +76,16 @@ async fn an_output_at_its_limit_is_whole_and_one_more_is_cut() {
           "metadata": {
             "call_id": "r1/main/0/1/4",
             "truncated": true,
-            "output_path": "4-lines.txt"
+            "output_path": "4-lines.txt",
+            "gap": {
+              "entries": {
+                "noun": "words",
+                "shown": 3,
+                "total": 4,
+                "is_incomplete": false,
+                "next_line": 4
+              }
+            }
           }
         }"#]]
     .assert_eq(&shown(&stage.call("lines", json!({"text": "a b c d"})).await));
@@ -83,7 +99,16 @@ async fn an_output_at_its_limit_is_whole_and_one_more_is_cut() {
             "call_id": "r1/main/0/1/5",
             "truncated": true,
             "output_path": "5-incomplete.txt",
-            "output_lost": "the search stopped before its end"
+            "output_lost": "the search stopped before its end",
+            "gap": {
+              "entries": {
+                "noun": "words",
+                "shown": 2,
+                "total": 2,
+                "is_incomplete": true,
+                "next_line": 3
+              }
+            }
           }
         }"#]]
     .assert_eq(&shown(&stage.call("incomplete", json!({"text": "a b"})).await));
@@ -96,7 +121,14 @@ async fn an_output_at_its_limit_is_whole_and_one_more_is_cut() {
           "metadata": {
             "call_id": "r1/main/0/1/6",
             "truncated": true,
-            "output_path": "6-data.txt"
+            "output_path": "6-data.txt",
+            "gap": {
+              "text": {
+                "bytes": 32,
+                "lines": 0,
+                "next_byte": 19
+              }
+            }
           }
         }"#]]
     .assert_eq(&shown(&stage.call("data", json!({"text": "ä".repeat(20)})).await));
@@ -110,11 +142,18 @@ async fn what_a_failed_tool_had_produced_is_cut_too() {
     expect![[r#"
         {
           "type": "error",
-          "error_text": "it failed\nzzzzzzzzzzzzzzzzzzzz\n[output cut here; all of it: [tmp]/sidecars/s1/1-fails.txt (use read)]",
+          "error_text": "it failed\nzzzzzzzzzzzzzzzzzzzz\n[10 bytes left out; all of it: [tmp]/sidecars/s1/1-fails.txt (read it with byte_offset=20)]",
           "metadata": {
             "code": "TOOL_FAILED",
             "truncated": true,
             "output_path": "1-fails.txt",
+            "gap": {
+              "text": {
+                "bytes": 10,
+                "lines": 0,
+                "next_byte": 20
+              }
+            },
             "call_id": "r1/main/0/1/1"
           }
         }"#]].assert_eq(&failed);

@@ -1,5 +1,6 @@
 //! The table of settings, in the order in which a reader is told of them.
 
+use haft::SHOWN_CHARS_DEFAULT;
 use haft_agent::limits::{CONTEXT_TOKENS_DEFAULT, STEPS_MAX_DEFAULT};
 use haft_contract::RequirementSet;
 use haft_contract::limits::{OUTPUT_BYTES_DEFAULT, TIMEOUT_MS_DEFAULT};
@@ -51,6 +52,8 @@ pub const SETTINGS: &[Setting] = &[
         .flag("--timeout-ms")
         .env("HAFT_TIMEOUT_MS")
         .widens_if(|value, _| is_larger(value, TIMEOUT_MS_DEFAULT)),
+    Setting::key("limits.shown_chars", "The longest answer that a model is shown, in characters")
+        .widens_if(|value, _| is_larger(value, SHOWN_CHARS_DEFAULT as u64)),
     Setting::key("network_guard", "How many commands are refused by name without a network")
         .flag("--network-guard")
         .env("HAFT_NETWORK_GUARD")

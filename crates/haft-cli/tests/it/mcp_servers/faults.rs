@@ -53,7 +53,7 @@ fn what_a_server_breaks_is_an_error_of_its_own_call() {
     check(
         "hang",
         &expect![
-            "TOOL_TIMEOUT: the call was stopped, and mcp server odd was told so (time for the call: 4000 ms); its effect may or may not have happened: check before repeating"
+            "TOOL_TIMEOUT: mcp server odd had not answered when the call was stopped (time for a call: 4000 ms): ask for less at once, or go on without it; its effect may or may not have happened: check before repeating"
         ],
     );
     check("odd", &expect!["TOOL_BAD_OUTPUT: mcp server odd: the answer is no result of a call"]);
@@ -76,7 +76,7 @@ fn a_server_that_does_not_start_is_a_warning() {
 
             hint: haft mcp test odd
 
-            error: no tool is called "odd_echo": list the tools to see what there is
+            error: no tool is called "odd_echo": use one of apply_patch, bash, edit, glob, grep, lsp, question, read, repo_clone, repo_overview, skill, todo, tool_search, web_fetch, web_search, write
 
             hint: haft tools list
             --- status 2
@@ -90,7 +90,7 @@ fn a_server_that_does_not_start_is_a_warning() {
 
             hint: haft mcp test odd
 
-            error: no tool is called "odd_echo": list the tools to see what there is
+            error: no tool is called "odd_echo": use one of apply_patch, bash, edit, glob, grep, lsp, question, read, repo_clone, repo_overview, skill, todo, tool_search, web_fetch, web_search, write
 
             hint: haft tools list
             --- status 2

@@ -11,11 +11,16 @@ const TRIES_MAX: usize = 100;
 
 /// Starts `haft mcp` with a server `odd` that breaks what `mode` says, all of whose tools are allowed.
 fn start(place: &Place, mode: &str) -> Server {
+    start_with(place, mode, "")
+}
+
+/// Starts it with more in the server's table.
+fn start_with(place: &Place, mode: &str, more: &str) -> Server {
     let script = place.state().with_file_name("hostile.py");
     std::fs::write(&script, HOSTILE).unwrap();
     let rule = "[[permissions]]\npermission = \"mcp:odd:*\"\naction = \"allow\"\n";
     let command = json!(["/usr/bin/python3", script, mode]);
-    place.write("haft.toml", &format!("[mcp.odd]\ncommand = {command}\n\n{rule}"));
+    place.write("haft.toml", &format!("[mcp.odd]\ncommand = {command}\n{more}\n{rule}"));
     let trusted = place.command(haft()).arg("trust").output().unwrap();
     assert!(trusted.status.success(), "{}", String::from_utf8_lossy(&trusted.stderr));
     // With few tools of haft itself, all of the server are listed.
@@ -40,6 +45,22 @@ fn a_call_that_is_cancelled_is_cancelled_at_the_server() {
     // The notification and the next call leave on ways of their own, so the call may come first.
     let is_told = (0..TRIES_MAX).any(|_| text(&server.call("odd_cancelled", json!({}))) == "True");
     assert!(is_told, "the server was not told");
+    server.end();
+}
+
+#[test]
+fn a_server_that_is_stuck_after_a_stopped_call_is_restarted() {
+    let place = Place::new();
+    let mut server = start_with(&place, "stuck", "timeout_ms = 1500\n");
+    let first = server.call("odd_echo", json!({"text": "hang"}));
+    assert!(
+        text(&first).starts_with("mcp server odd had not answered when the call was stopped"),
+        "{first}"
+    );
+    for _ in 0..2 {
+        let next = server.call("odd_echo", json!({"text": "hi"}));
+        assert_eq!(text(&next), "hi");
+    }
     server.end();
 }
 

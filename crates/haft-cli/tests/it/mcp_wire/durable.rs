@@ -96,7 +96,7 @@ fn a_client_that_names_nothing_is_placed_by_whoever_starts_the_server() {
     let order = json!({"cmd": "echo ordered >> orders"});
     let mut server = Server::start_legacy(&place, &["--run", "nightly", "--node", "build"]);
     let first = call(&mut server, "bash", order.clone(), json!({}));
-    assert_eq!(line(&first), "nightly/build/0/1/1 ");
+    assert_eq!(line(&first), "nightly/build/0/1/1 (exit 0, no output)");
     // The client's word comes first, and nothing is assumed of another run.
     let elsewhere = call(&mut server, "todo", json!({"todos": []}), json!({"haft/node": "test"}));
     assert_eq!(elsewhere["_meta"]["haft/call"], "nightly/test/0/1/1");
@@ -107,7 +107,7 @@ fn a_client_that_names_nothing_is_placed_by_whoever_starts_the_server() {
     let again = ["--run", "nightly", "--node", "build", "--resume", "replay"];
     let mut server = Server::start_legacy(&place, &again);
     let recalled = call(&mut server, "bash", order.clone(), json!({}));
-    assert_eq!(line(&recalled), "nightly/build/0/1/1 true ");
+    assert_eq!(line(&recalled), "nightly/build/0/1/1 true (exit 0, no output)");
     server.end();
 
     let mut command = place.command(super::driver::haft());
@@ -137,7 +137,7 @@ fn what_was_cut_can_be_read_by_whoever_recalls_it() {
     let recalled = call(&mut server, "bash", long, meta);
     assert_eq!(recalled["_meta"]["haft/replayed"], true);
     let text = recalled["content"][0]["text"].as_str().unwrap();
-    let path = text.split_once("all of it: ").and_then(|(_, rest)| rest.split_once(" (use read)"));
+    let path = text.split_once("all of it: ").and_then(|(_, rest)| rest.split_once(" ("));
     let tail = json!({"path": path.unwrap().0, "start_line": 99_999});
     let tail = call(&mut server, "read", tail, json!({}));
     assert_eq!(tail["content"][0]["text"], "99999\n100000\n");

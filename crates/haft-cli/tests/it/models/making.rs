@@ -103,7 +103,7 @@ fn what_is_wrong_with_a_plan_is_shown_and_goes_back() {
         asking openai/test for a plan
         the plan is not valid and goes back to the model (repair 1 of 3):
           node 0: tool: there is no tool "glib"; did you mean glob?
-          node 1: inputs.file: no such parameter: the tool has path, start_line, end_line, offset, limit
+          node 1: inputs.file: no such parameter: the tool has path, offset, limit, start_line, end_line, byte_offset, byte_limit
           node 1: inputs.path: the tool requires it, and it is missing: add it, or refer to an output
         the plan is not valid and goes back to the model (repair 2 of 3):
           there is no JSON object in the answer: answer with the plan as one JSON object
@@ -131,19 +131,19 @@ fn a_model_that_writes_no_valid_plan_is_given_up() {
         asking openai/test for a plan
         the plan is not valid and goes back to the model (repair 1 of 3):
           node 0: tool: there is no tool "glib"; did you mean glob?
-          node 1: inputs.file: no such parameter: the tool has path, start_line, end_line, offset, limit
+          node 1: inputs.file: no such parameter: the tool has path, offset, limit, start_line, end_line, byte_offset, byte_limit
           node 1: inputs.path: the tool requires it, and it is missing: add it, or refer to an output
         the plan is not valid and goes back to the model (repair 2 of 3):
           node 0: tool: there is no tool "glib"; did you mean glob?
-          node 1: inputs.file: no such parameter: the tool has path, start_line, end_line, offset, limit
+          node 1: inputs.file: no such parameter: the tool has path, offset, limit, start_line, end_line, byte_offset, byte_limit
           node 1: inputs.path: the tool requires it, and it is missing: add it, or refer to an output
         the plan is not valid and goes back to the model (repair 3 of 3):
           node 0: tool: there is no tool "glib"; did you mean glob?
-          node 1: inputs.file: no such parameter: the tool has path, start_line, end_line, offset, limit
+          node 1: inputs.file: no such parameter: the tool has path, offset, limit, start_line, end_line, byte_offset, byte_limit
           node 1: inputs.path: the tool requires it, and it is missing: add it, or refer to an output
         error: the model wrote no valid plan, and 3 repairs did not help: say the request more exactly, offer fewer tools (--tools), or take another model (--model); the last one has these problems:
           node 0: tool: there is no tool "glib"; did you mean glob?
-          node 1: inputs.file: no such parameter: the tool has path, start_line, end_line, offset, limit
+          node 1: inputs.file: no such parameter: the tool has path, offset, limit, start_line, end_line, byte_offset, byte_limit
           node 1: inputs.path: the tool requires it, and it is missing: add it, or refer to an output
         --- status 1
     "#]],

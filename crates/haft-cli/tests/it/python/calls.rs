@@ -44,7 +44,7 @@ fn a_failure_says_what_the_tool_raised_and_where() {
     );
     world.check(&[&call[..], &["finance_price", r#"{"symbl":"X"}"#]].concat(), &expect![[r#"
         --- stderr
-        error: invalid input for finance_price: symbl: no such parameter; symbol: required, but missing
+        error: invalid input for finance_price: symbl: no such parameter: the tool has symbol, days; did you mean symbol?; symbol: required, but missing
 
         hint: haft tools show finance_price
         --- status 2

@@ -456,7 +456,7 @@ async fn text_over_the_output_limit_is_cut_and_the_rest_kept() {
         url: http://127.0.0.1:[port]/text
 
         Grü
-        [output cut here; all of it: [sidecar] (use read)]"#]]
+        [4 bytes left out; all of it: [sidecar] (read it with byte_offset=4)]"#]]
     .assert_eq(&text);
 }
 

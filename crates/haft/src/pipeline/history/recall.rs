@@ -166,8 +166,8 @@ pub(super) fn in_doubt_envelope(row: &CallRow) -> Envelope {
         Some(_) => "was stopped before its end",
     };
     let error_text = format!(
-        "in doubt: {} was begun as call {call} and {end}, so it may or may not have happened. It is \
-         not repeated.",
+        "in doubt: {} was begun as call {call} and {end}, so it may or may not have happened. It is not \
+         repeated.",
         row.tool
     );
     Envelope::in_doubt(call.to_string(), error_text)

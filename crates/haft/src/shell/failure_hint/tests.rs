@@ -39,7 +39,7 @@ fn said(
         writable: &writable,
         directory,
         enforced,
-        is_offline: true,
+        has_hosts: false,
     };
     failed_status(ending).and_then(|status| surroundings.failure_hint(status, &output))
 }
@@ -210,20 +210,45 @@ fn only_the_last_lines_count() {
 }
 
 #[test]
-fn a_host_that_is_not_reached_is_named() {
+fn a_command_without_network_is_told_so_with_the_host() {
     check(
-        "curl: (6) Could not resolve host: example.org",
+        "curl: (6) Could not resolve host: example.com",
         expect![
-            "this command has no network, so example.org was not reached: work offline, or ask the user to grant the host"
+            "commands have no network here: work offline, or tell the user that you need example.com"
+        ],
+    );
+    check(
+        "ssh: Could not resolve hostname git.example.org: Temporary failure in name resolution",
+        expect![
+            "commands have no network here: work offline, or tell the user that you need git.example.org"
+        ],
+    );
+    check(
+        "urllib.error.URLError: <urlopen error [Errno -3] Temporary failure in name resolution>",
+        expect![
+            "commands have no network here: work offline, or tell the user that you need the host"
+        ],
+    );
+    check(
+        "npm error request failed, reason: getaddrinfo EAI_AGAIN registry.example.org",
+        expect![
+            "commands have no network here: work offline, or tell the user that you need registry.example.org"
         ],
     );
     check(
         "npm error request to https://registry.npmjs.org/x failed, reason: getaddrinfo EAI_AGAIN registry.npmjs.org",
         expect![
-            "this command has no network, so registry.npmjs.org was not reached: work offline, or ask the user to grant the host"
+            "commands have no network here: work offline, or tell the user that you need registry.npmjs.org"
         ],
     );
     check("fatal: example.org is no file", expect!["nothing"]);
+    let open = EnforcedConfinement { network: ConfinementLevel::None, ..FULL };
+    let output = "curl: (6) Could not resolve host: example.com";
+    assert_eq!(said(&sandbox(), open, ProcessEnding::Exited(6), output), None);
+    let trace =
+        "look raised gaierror: [Errno -3] Temporary failure in name resolution\n  a.py:3 in look";
+    assert!(network_hint_of_tool(trace, FULL).is_some());
+    assert_eq!(network_hint_of_tool("look raised KeyError: 'a.example.com'", FULL), None);
 }
 
 #[test]

@@ -1,0 +1,245 @@
+//! Bad calls as models make them, through `haft mcp`, and the answers that a model reads. Every answer says something, names a
+//! next step, is short and in plain words. The answers are in a golden file: `cargo xtask rubric --write` rewrites it.
+#![expect(
+    clippy::unwrap_used,
+    reason = "the lint's exception for tests does not cover the functions that they share"
+)]
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use expect_test::expect_file;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::mcp_wire::driver::{Place, Server};
+
+/// The calls, one a line.
+const CALLS: &str = include_str!("../fixtures/rubric/calls.jsonl");
+/// The least number of calls.
+const CALLS_MIN: usize = 200;
+/// Bytes of English text that are counted as one token.
+const BYTES_PER_TOKEN: usize = 4;
+/// The median length of an answer, in tokens, without quoted passages.
+const TOKENS_MEDIAN_MAX: usize = 30;
+/// The 95th percentile of the length, in tokens, without quoted passages.
+const TOKENS_P95_MAX: usize = 90;
+/// The share of answers that name a next step, in percent.
+const NEXT_STEP_PERCENT_MIN: usize = 95;
+
+/// Words by which an answer says what to do, in lower case.
+const STEPS: &[&str] = &[
+    "use ",
+    "give ",
+    "name ",
+    "write ",
+    "did you mean",
+    "tell the user",
+    "ask the user",
+    "make ",
+    "leave ",
+    "read it",
+    "go on",
+    "work ",
+    "copy it",
+    "continue with",
+    "narrow",
+    "split",
+    "set ",
+    "check ",
+    "expected ",
+    "required",
+    "begin each",
+    "add ",
+    "look at it",
+    "convert it",
+    "find ",
+    "call ",
+    "do not ask",
+    "only ",
+    "change it",
+    "take ",
+    "run ",
+    "remove ",
+    "ask for",
+    "do without",
+    "mark ",
+    "must differ",
+    "closes",
+    "escape",
+    "put ",
+    "list ",
+    "start ",
+    "no such parameter: ",
+];
+
+/// Turns of phrase that no answer has, in lower case.
+const BANNED: &[&str] = &[
+    "whoever",
+    "whom ",
+    "somebody",
+    "nobody",
+    "none of",
+    "none is",
+    "there is to",
+    "is had",
+    "what there is",
+    "gone on with",
+    "of its own",
+    "inquiry",
+    "survey",
+];
+
+/// One call.
+#[derive(Deserialize)]
+struct RubricCall {
+    /// The kind of mistake.
+    group: String,
+    tool: String,
+    input: Value,
+    /// `answer` if the call is no mistake, and its answer needs no next step.
+    expect: Option<String>,
+}
+
+/// One answer: the text, and the part of it that is not quoted.
+struct RubricAnswer {
+    text: String,
+    words: String,
+}
+
+fn workspace() -> Place {
+    let place = Place::new();
+    std::fs::create_dir_all(place.root().join("src")).unwrap();
+    std::fs::create_dir_all(place.root().join(".git")).unwrap();
+    place.write("src/main.py", "def main():\n    value = 1\n    print(value)\n\n\nif __name__ == \"__main__\":\n    value = 1\n    main()\n");
+    place.write("src/lib.rs", "pub fn run() {}\n");
+    place.write("README.md", "# A project\n");
+    place.write("empty.txt", "");
+    place.write("secret.key", "key\n");
+    place.write(".git/config", "[core]\n");
+    let root = place.root();
+    std::fs::write(root.join("blob.bin"), b"a\0b").unwrap();
+    std::fs::write(root.join("logo.png"), b"\x89PNG\r\n\x1a\n\0\0").unwrap();
+    std::fs::write(root.join("utf16.txt"), b"\xff\xfea\0").unwrap();
+    std::fs::write(root.join("latin1.txt"), b"caf\xe9\n").unwrap();
+    std::os::unix::fs::symlink("gone.txt", root.join("dangling")).unwrap();
+    let lines = |count: usize| (1..=count).map(|line| format!("line {line}\n")).collect::<String>();
+    place.write("long.txt", &lines(9_000));
+    place.write("big.log", &lines(30_000));
+    place.write(
+        "haft.toml",
+        "[[permissions]]\npermission = \"fs.read\"\npattern = \"secret.key\"\naction = \"deny\"\n\n\
+         [[permissions]]\npermission = \"bash\"\npattern = \"git push\"\naction = \"deny\"\n\n\
+         [limits]\nshown_chars = 2000\n",
+    );
+    place
+}
+
+impl RubricAnswer {
+    /// Reads the answer of a call as a model does: all texts, or the message of a protocol error.
+    fn of(answer: &Value) -> Self {
+        if let Some(message) = answer.pointer("/error/message").and_then(Value::as_str) {
+            return Self { text: message.to_owned(), words: message.to_owned() };
+        }
+        let content = answer.pointer("/result/content").and_then(Value::as_array);
+        let texts: Vec<&str> =
+            content.into_iter().flatten().filter_map(|part| part["text"].as_str()).collect();
+        // Quoted passages and outputs follow the first line.
+        let words: Vec<&str> = texts.iter().filter_map(|text| text.lines().next()).collect();
+        Self { text: texts.join("\n"), words: words.join(" ") }
+    }
+
+    fn tokens(&self) -> usize {
+        self.words.len().div_ceil(BYTES_PER_TOKEN)
+    }
+
+    fn names_next_step(&self) -> bool {
+        let text = self.text.to_lowercase();
+        STEPS.iter().any(|step| text.contains(step))
+    }
+}
+
+/// Leaves out of a text what differs from machine to machine: names of sessions, and a language server that may be installed.
+fn redact_machine(text: &str) -> String {
+    let text = text.replace(", lsp,", ",");
+    let mut parts = text.split("session_");
+    let mut redacted = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let rest = part.trim_start_matches(|letter: char| letter.is_ascii_alphanumeric());
+        redacted.push_str("[session]");
+        redacted.push_str(rest);
+    }
+    redacted
+}
+
+/// Cuts a long answer for the golden file. Of a command that failed, its own words are left out.
+fn shown(call: &RubricCall, text: &str) -> String {
+    const LINES_MAX: usize = 14;
+    let text = redact_machine(text);
+    if call.tool == "bash" && text.contains("exited with status") {
+        return text.lines().next().unwrap_or_default().to_owned();
+    }
+    let lines: Vec<&str> = text.lines().collect();
+    if lines.len() <= LINES_MAX {
+        return lines.join("\n    ");
+    }
+    let (head, tail) = (&lines[..3], &lines[lines.len() - 3..]);
+    let gap = lines.iter().filter(|line| line.starts_with('[') && line.ends_with(']'));
+    let middle: Vec<&str> = std::iter::once("…").chain(gap.copied()).chain(["…"]).collect();
+    [head, middle.as_slice(), tail].concat().join("\n    ")
+}
+
+#[test]
+fn every_bad_call_is_answered_with_what_to_do_next() {
+    let place = workspace();
+    let mut server = Server::start_legacy(&place, &[]);
+    let mut golden = String::new();
+    let mut faults = Vec::new();
+    let (mut tokens, mut wrong) = (Vec::new(), 0);
+    let mut groups: BTreeMap<String, (usize, usize)> = BTreeMap::new();
+    let calls: Vec<RubricCall> =
+        CALLS.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert!(calls.len() >= CALLS_MIN, "{} calls", calls.len());
+    for call in &calls {
+        let name = format!("{} {}", call.tool, call.input);
+        let params = json!({"name": call.tool, "arguments": call.input});
+        let mut message = server.request("tools/call", params);
+        place.redact(&mut message);
+        let answer = RubricAnswer::of(&message);
+        writeln!(golden, "{name}\n    {}", shown(call, &answer.text)).unwrap();
+        if answer.text.trim().is_empty() {
+            faults.push(format!("the answer is empty: {name}"));
+        }
+        let text = answer.words.to_lowercase();
+        for word in BANNED.iter().filter(|word| text.contains(*word)) {
+            faults.push(format!("{word:?} is in the answer to {name}: {}", answer.words));
+        }
+        if call.expect.is_some() {
+            continue;
+        }
+        wrong += 1;
+        tokens.push(answer.tokens());
+        let (with_step, all) = groups.entry(call.group.clone()).or_default();
+        *all += 1;
+        if answer.names_next_step() {
+            *with_step += 1;
+        } else {
+            println!("without a next step: {name}\n    {}", answer.text);
+        }
+    }
+    tokens.sort_unstable();
+    let (median, p95) = (tokens[tokens.len() / 2], tokens[tokens.len() * 95 / 100]);
+    println!("{wrong} bad calls, median {median} tokens, 95th percentile {p95} tokens");
+    for (group, (with_step, all)) in &groups {
+        println!("{group}: {with_step} of {all} answers name a next step");
+    }
+    let with_step: usize = groups.values().map(|(with_step, _)| with_step).sum();
+    if with_step * 100 < wrong * NEXT_STEP_PERCENT_MIN {
+        faults.push(format!("{with_step} of {wrong} answers name a next step"));
+    }
+    if median > TOKENS_MEDIAN_MAX || p95 > TOKENS_P95_MAX {
+        faults.push(format!("the median is {median} tokens, the 95th percentile {p95}"));
+    }
+    expect_file!["../fixtures/rubric/answers.txt"].assert_eq(&golden);
+    assert_eq!(faults, Vec::<String>::new());
+}
