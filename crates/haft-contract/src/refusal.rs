@@ -161,7 +161,7 @@ impl Refusal {
         }
         let advice = match &self.decided_by {
             RefusalSource::Capabilities => {
-                "Use what is granted, or tell the user what you need and why."
+                "Go on without it, or tell the user what you need and why."
             }
             RefusalSource::Rule(_) => {
                 "Go on without it, or tell the user which rule is in the way."

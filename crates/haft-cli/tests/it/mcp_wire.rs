@@ -445,7 +445,8 @@ fn all_of_a_cut_output_is_a_resource() {
     expect![[r#"{"type":"resource_link","uri":"haft://output/1-bash.txt","name":"1-bash.txt","mimeType":"text/plain","size":588895}"#]].assert_eq(&link.to_string());
 }
 
-/// Largest list of tools of a connection without a person to ask and without granted hosts, in bytes.
+/// Largest list of tools of a connection without a person to ask and without granted hosts, in bytes that reach a model: names,
+/// descriptions and parameters.
 const LIST_BYTES_MAX: usize = 7_500;
 
 #[test]
@@ -461,12 +462,17 @@ fn a_bare_connection_lists_only_tools_that_can_work() {
         let tools = answer["result"]["tools"].as_array().unwrap().clone();
         let names = tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned());
         let names: Vec<String> = names.filter(|name| name != "lsp").collect();
-        let bytes: usize = tools
-            .iter()
-            .filter(|tool| tool["name"] != "lsp")
-            .map(|tool| tool.to_string().len() + 1)
-            .sum();
-        (names, bytes)
+        let read_by_model = |tool: &Value| {
+            let field = |name: &str| tool[name].clone();
+            json!({
+                "name": field("name"),
+                "description": field("description"),
+                "inputSchema": field("inputSchema"),
+            })
+        };
+        let without_lsp = tools.iter().filter(|tool| tool["name"] != "lsp");
+        let listed: Vec<Value> = without_lsp.map(read_by_model).collect();
+        (names, Value::from(listed).to_string().len())
     };
     let (names, bytes) = listed(&place, &[], json!({}));
     let bare = [

@@ -299,7 +299,7 @@ fn a_watchdog_sees_each_other_host_that_a_redirect_leads_to() {
         error: http://127.0.0.1:[port]/asked redirects to http://127.0.0.2:[port]/asked, which could not be followed: a watchdog wants a person to decide about 127.0.0.2, and haft asks no person while a call runs: call with http://127.0.0.2:[port]/asked (who knows)
         --- status 3
         --- stderr
-        error: http://127.0.0.1:[port]/inside redirects to http://169.254.169.254/latest/meta-data/, which could not be followed: 169.254.169.254 is one of this machine or its networks, and no page may lead there; go on without it
+        error: http://127.0.0.1:[port]/inside redirects to http://169.254.169.254/latest/meta-data/, which could not be followed: 169.254.169.254 is one of this machine or its networks, and no page may lead there
         --- status 3
         url: http://127.0.0.1:[port]/there
 

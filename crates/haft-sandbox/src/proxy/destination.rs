@@ -60,7 +60,7 @@ pub enum ConnectionDenial {
     },
     /// The host leads to the metadata service of a cloud, which no call reaches.
     #[error(
-        "host {host} leads to the metadata service of a cloud, which no call reaches; go on without it"
+        "host {host} leads to the metadata service of a cloud, which no call reaches"
     )]
     Metadata {
         /// The host.

@@ -82,7 +82,7 @@ pub(super) fn redirect_denied_error(denial: &ConnectionDenial) -> ToolError {
             internal_host_text(host)
         }
         ConnectionDenial::Reserved { host, range, .. } => format!(
-            "host {host} has an address that is {range}, and no page may lead there; go on without it"
+            "host {host} has an address that is {range}, and no page may lead there"
         ),
         denial => return super::denied_error(denial),
     };
@@ -101,6 +101,6 @@ fn is_internal_host(host: &Host) -> bool {
 /// Returns the message about a redirect to an internal host. It does not say how to allow the host.
 fn internal_host_text(host: &Host) -> String {
     format!(
-        "{host} is one of this machine or its networks, and no page may lead there; go on without it"
+        "{host} is one of this machine or its networks, and no page may lead there"
     )
 }

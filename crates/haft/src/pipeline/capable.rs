@@ -149,7 +149,7 @@ impl AccessResolver<'_> {
                 }
                 Access::Net { host } if is_metadata_host(host) => {
                     let message = format!(
-                        "{host} is the metadata service of a cloud, which no call reaches; go on without it"
+                        "{host} is the metadata service of a cloud, which no call reaches"
                     );
                     return Err(ToolError::new(ErrorCode::CapabilityDenied, message));
                 }

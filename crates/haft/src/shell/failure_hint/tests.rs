@@ -129,7 +129,7 @@ fn nothing_is_guessed() {
     check(
         "npm error request failed, reason: getaddrinfo EAI_AGAIN registry.example.org",
         expect![
-            "this command has no network, so registry.example.org was not reached: work offline, or ask the user to grant the host"
+            "commands have no network here: work offline, or tell the user that you need registry.example.org"
         ],
     );
     let refused = "Read-only file system: '/usr/x'";
