@@ -93,7 +93,7 @@ async fn one_directory_is_shown_and_what_is_none_is_said() {
     let refused = |path: &str| overview(root.path(), json!({ "path": path }));
     assert_eq!(
         refused("a/x.rs").await.unwrap_err().message,
-        "\"a/x.rs\" is no directory to look at: found a regular file"
+        "path \"a/x.rs\" is a regular file, not a directory: name a directory in path"
     );
     assert_eq!(
         refused("aa").await.unwrap_err().message,

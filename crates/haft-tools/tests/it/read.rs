@@ -88,14 +88,14 @@ async fn lines_and_bytes_can_be_picked() {
         &workspace,
         json!({"path": "f", "byte_offset": 1, "start_line": 1}),
         expect![
-            "INVALID_INPUT: give lines (start_line, end_line) or bytes (offset, limit), not both"
+            "INVALID_INPUT: the input names lines and bytes: give offset and limit, or byte_offset and byte_limit"
         ],
     )
     .await;
     check(
         &workspace,
         json!({"path": "f", "byte_limit": 200_001}),
-        expect!["INVALID_INPUT: limit: expected at most 200000, found 200001"],
+        expect!["INVALID_INPUT: byte_limit: expected at most 200000, found 200001"],
     )
     .await;
 }
