@@ -47,6 +47,7 @@ use crate::resource_provider::{McpCompletion, McpPrompt, McpResource, McpResourc
 use crate::resource_subscriptions::{self, ResourceSubscriptions};
 use crate::runs::{ConnectionRuns, run_error};
 use crate::server_parts::{McpServerParts, RefusalAdviser, RunErrorExplainer};
+use crate::skill_prompts::{filled_in, skill_call, skill_prompts};
 use crate::suspended_calls::{SuspendedCallOutcome, SuspendedCalls};
 use crate::tool::mcp_tool;
 
@@ -252,6 +253,49 @@ impl McpServerHandler {
         }
     }
 
+    /// Returns whether there can be prompts: those of an embedding program, or skills.
+    fn offers_prompts(&self) -> bool {
+        self.resource_provider.is_some() || !self.connection.skills().is_empty()
+    }
+
+    /// Returns all prompts. Those of an embedding program come before a skill with the same name. May block.
+    fn prompts(&self) -> Vec<McpPrompt> {
+        let offered = self.resource_provider.iter().flat_map(|offerings| offerings.prompts());
+        let mut prompts: Vec<McpPrompt> = offered.collect();
+        for skill in skill_prompts(&self.connection) {
+            if !prompts.iter().any(|known| known.name == skill.name) {
+                prompts.push(skill);
+            }
+        }
+        prompts
+    }
+
+    /// Fills in a prompt of an embedding program, or loads a skill.
+    async fn fill_in(
+        &self,
+        request: GetPromptRequestParams,
+        cx: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        let is_named = |prompt: &McpPrompt| prompt.name == request.name;
+        if let Some(offerings) = self.resource_provider.as_deref()
+            && offerings.prompts().iter().any(is_named)
+        {
+            return prompts::get(offerings, request, &cx).await;
+        }
+        if !skill_prompts(&self.connection).iter().any(is_named) {
+            return Err(prompts::unknown(&request.name));
+        }
+        let mut meta = CallMeta::parse(&cx.meta, &self.call_meta_defaults)?;
+        let _turn = self.call_limiter.acquire_permit(&cx.ct).await?;
+        let run = self.runs.open(meta.run.take(), meta.resume)?;
+        let mut call = skill_call(&request.name);
+        (call.task_attempt, call.driver_call_id) = (meta.address, meta.driver_call_id);
+        call.cancellation = cx.ct.clone();
+        let envelope = run.call(call).await.map_err(|err| run_error(err, self.explain))?;
+        let arguments = request.arguments.unwrap_or_default();
+        filled_in(&request.name, &envelope, &arguments, self.advise).map(Into::into)
+    }
+
     fn require_resource_provider(
         &self,
         method: &'static str,
@@ -284,9 +328,11 @@ impl ServerHandler for McpServerHandler {
             .enable_tool_list_changed()
             .enable_resources()
             .build();
-        if self.resource_provider.is_some() {
+        capabilities.completions = Some(JsonObject::new());
+        if self.offers_prompts() {
             capabilities.prompts = Some(Default::default());
-            capabilities.completions = Some(JsonObject::new());
+        }
+        if self.resource_provider.is_some() {
             capabilities.logging = Some(JsonObject::new());
             if let Some(resources) = &mut capabilities.resources {
                 resources.subscribe = Some(true);
@@ -386,9 +432,11 @@ impl ServerHandler for McpServerHandler {
         page: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
-        let offerings = self.require_resource_provider("prompts/list")?;
+        if !self.offers_prompts() {
+            return Err(ErrorData::new(ProtocolCode::METHOD_NOT_FOUND, "prompts/list", None));
+        }
         check_first_page(page)?;
-        let prompts = offerings.prompts().into_iter().map(McpPrompt::prompt);
+        let prompts = self.prompts().into_iter().map(McpPrompt::prompt);
         Ok(ListPromptsResult::with_all_items(prompts.collect())
             .with_ttl_ms(CACHE_MS)
             .with_cache_scope(CacheScope::Private))
@@ -399,8 +447,10 @@ impl ServerHandler for McpServerHandler {
         request: GetPromptRequestParams,
         cx: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
-        catch_panic(prompts::get(self.require_resource_provider("prompts/get")?, request, &cx))
-            .await
+        if !self.offers_prompts() {
+            return Err(ErrorData::new(ProtocolCode::METHOD_NOT_FOUND, "prompts/get", None));
+        }
+        catch_panic(self.fill_in(request, cx)).await
     }
 
     async fn complete(
@@ -408,15 +458,30 @@ impl ServerHandler for McpServerHandler {
         request: CompleteRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
-        let offerings = self.require_resource_provider("completion/complete")?;
         let (argument, typed) = (&*request.argument.name, &*request.argument.value);
-        let mut values = match &request.r#ref {
-            Reference::Prompt(prompt) => {
-                offerings.complete(McpCompletion::Prompt { name: &prompt.name, argument, typed })
+        let offerings = self.resource_provider.as_deref();
+        let mut values = match (&request.r#ref, offerings) {
+            (Reference::Resource(named), _) if named.uri == template().uri_template => {
+                self.outputs.complete(typed)
             }
-            Reference::Resource(template) => {
-                offerings.complete(McpCompletion::Template { uri: &template.uri, argument, typed })
+            (Reference::Resource(named), Some(offerings)) => {
+                offerings.complete(McpCompletion::Template { uri: &named.uri, argument, typed })
             }
+            (Reference::Resource(named), None) => {
+                let message =
+                    format!("no template is {:?}: see resources/templates/list", named.uri);
+                return Err(ErrorData::invalid_params(message, None));
+            }
+            (Reference::Prompt(named), Some(offerings)) => {
+                offerings.complete(McpCompletion::Prompt { name: &named.name, argument, typed })
+            }
+            // The argument of a skill is free text, which haft does not guess.
+            (Reference::Prompt(named), None)
+                if self.prompts().iter().any(|prompt| prompt.name == named.name) =>
+            {
+                Vec::new()
+            }
+            (Reference::Prompt(named), None) => return Err(prompts::unknown(&named.name)),
             _ => Vec::new(),
         };
         let total = u32::try_from(values.len()).ok();

@@ -33,6 +33,7 @@ mod resource_provider;
 mod resource_subscriptions;
 mod runs;
 mod server_parts;
+mod skill_prompts;
 mod stdio;
 mod streamable_http;
 mod suspended_calls;

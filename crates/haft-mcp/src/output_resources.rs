@@ -58,6 +58,13 @@ impl OutputResources {
         all.iter().map(OutputResource::resource).collect()
     }
 
+    /// Returns the names that go on after what was typed, the newest first.
+    pub(crate) fn complete(&self, typed: &str) -> Vec<String> {
+        let all = self.resources.lock().unwrap_or_else(PoisonError::into_inner);
+        let names = all.iter().rev().map(|kept| &kept.name);
+        names.filter(|name| name.starts_with(typed)).cloned().collect()
+    }
+
     /// Returns what is in the resource. Blocks on the file.
     pub(crate) fn read(
         &self,

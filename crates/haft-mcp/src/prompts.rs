@@ -21,9 +21,7 @@ pub(crate) async fn get(
 ) -> Result<GetPromptResponse, ErrorData> {
     let arguments = request.arguments.unwrap_or_default();
     let name = &request.name;
-    let unknown = || {
-        ErrorData::invalid_params(format!("no prompt is called {name:?}: see prompts/list"), None)
-    };
+    let unknown = || unknown(name);
     let prompt = offerings.prompts().into_iter().find(|prompt| prompt.name == *name);
     let is_missing = |argument: &str| !arguments.contains_key(argument);
     let mut expected = prompt.ok_or_else(unknown)?.arguments.into_iter();
@@ -61,6 +59,11 @@ pub(crate) async fn get(
         }
     }
     Err(internal(format!("the prompt asked more than {PROMPT_ROUNDS_MAX} times")))
+}
+
+/// Returns the error for a prompt that does not exist.
+pub(crate) fn unknown(name: &str) -> ErrorData {
+    ErrorData::invalid_params(format!("no prompt is called {name:?}: see prompts/list"), None)
 }
 
 fn internal(what: String) -> ErrorData {

@@ -1,4 +1,4 @@
-//! Resources, prompts and completions of a program that embeds this front end. haft itself offers none. They have no effects, so
+//! Resources, prompts and completions of a program that embeds this front end, beside those of haft. They have no effects, so
 //! no rule judges them.
 
 use haft_contract::{ClientRequest, ContentPart, ResourceBody};

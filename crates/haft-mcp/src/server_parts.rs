@@ -28,7 +28,7 @@ pub struct McpServerParts {
     pub advise: RefusalAdviser,
     /// Signs what a client carries from a question to its answer: random, and of this server alone.
     pub state_key: [u8; STATE_KEY_BYTES],
-    /// Resources, prompts and completions, if there are any.
+    /// Resources, prompts and completions beside those of haft, if there are any.
     pub resource_provider: Option<Arc<dyn McpResourceProvider>>,
 }
 

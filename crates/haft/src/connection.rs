@@ -4,7 +4,9 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use haft_contract::{Contract, Envelope, EnvelopeMetadata, RunId, Todo, TodoStore};
+use haft_contract::{
+    Contract, Envelope, EnvelopeMetadata, RunId, SkillSummary, Skills as _, Todo, TodoStore,
+};
 use haft_journal::RunRow;
 use serde_json::Value;
 
@@ -17,6 +19,7 @@ use crate::run::{Run, RunRegistry};
 use crate::run_error::RunError;
 use crate::shared::RuntimeError;
 use crate::sidecar::Sidecars;
+use crate::skills::lists_skills;
 
 /// A connection of one front end to haft. Cloning is cheap. The sidecars are removed with the last clone and the last
 /// run, unless they are [kept](Connection::keep_outputs).
@@ -102,6 +105,13 @@ impl Connection {
     /// Returns the number of tools that are not listed now and can be found.
     pub fn unlisted_count(&self) -> usize {
         self.state.unlisted_count(&self.state.shared.catalog.registry())
+    }
+
+    /// Returns the skills that calls can load, sorted by name. There are none if no listed tool loads skills. May block.
+    pub fn skills(&self) -> Vec<SkillSummary> {
+        let listed = self.state.listed_tools(&self.state.shared.catalog.registry());
+        let is_offered = listed.iter().any(|contract| lists_skills(contract));
+        if is_offered { self.state.skills.index() } else { Vec::new() }
     }
 
     /// Returns the problems of the skills that this connection finds, one line each. May block.

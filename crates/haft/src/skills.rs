@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use crate::file_problem::{FileProblem, ProblemSeverity};
-pub(crate) use connection::ConnectionSkills;
 pub use connection::load_skill;
+pub(crate) use connection::{ConnectionSkills, lists_skills};
 use directory::{list_entries, read_first_lines};
 use front_matter::{SkillFrontMatter, parse};
 pub(crate) use search_paths::project_directories;

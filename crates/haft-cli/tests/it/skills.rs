@@ -3,6 +3,7 @@
 use expect_test::{Expect, expect};
 use serde_json::json;
 
+use crate::mcp_wire::driver::Server;
 use crate::terminal::Terminal;
 use crate::world::World;
 
@@ -294,4 +295,77 @@ fn without_a_terminal_nobody_answers() {
         error: No one is here to answer. Do not ask; go on with your best assumption and say which one you made.
         --- status 1
     "#]]);
+}
+
+/// Returns a running `haft mcp` of a world.
+fn server(world: &World, args: &[&str]) -> Server {
+    let mut command = world.haft(&[&["mcp"], args].concat());
+    command.stderr(std::process::Stdio::null());
+    Server::of_legacy(command)
+}
+
+#[test]
+fn skills_are_prompts_of_the_mcp_server() {
+    let world = with_skills();
+    let mut server = server(&world, &["--run", "picked"]);
+    let listed = server.request("prompts/list", json!({}));
+    let prompts = listed["result"]["prompts"].as_array().unwrap();
+    let names: Vec<&str> = prompts.iter().map(|prompt| prompt["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["haft-plans", "mail", "release"]);
+    expect![[r#"{"name":"release","description":"Make a release. Load it before you tag.","arguments":[{"name":"request","description":"The work to do with this skill, in your own words","required":false}]}"#]]
+        .assert_eq(&prompts[2].to_string());
+    let arguments = json!({"request": "make 1.0"});
+    let got = server.request("prompts/get", json!({"name": "mail", "arguments": arguments}));
+    let messages = got["result"]["messages"].as_array().unwrap();
+    let text = |at: usize| messages[at]["content"]["text"].as_str().unwrap();
+    assert!(text(0).starts_with("<skill_content name=\"mail\">\nBe kind."), "{got}");
+    assert_eq!(
+        (messages[0]["role"].as_str(), text(1), messages.len()),
+        (Some("user"), "make 1.0", 2)
+    );
+    // Filling it in was a call: its files can be read now, and the journal has it.
+    let signature = world.path("home/.agents/skills/mail/signature.txt");
+    let read = server.call("read", json!({"path": signature}));
+    assert_eq!(read["result"]["content"][0]["text"], "Ada\n", "{read}");
+    let refused = |server: &mut Server, params: serde_json::Value| {
+        server.request("prompts/get", params)["error"]["message"].as_str().unwrap().to_owned()
+    };
+    expect!["no prompt is called \"none\": see prompts/list"]
+        .assert_eq(&refused(&mut server, json!({"name": "none"})));
+    expect!["prompt \"mail\": expected a text as argument \"request\""]
+        .assert_eq(&refused(&mut server, json!({"name": "mail", "arguments": {"request": 1}})));
+    let complete = |kind: &str, key: &str, name: &str| {
+        let named = json!({"type": kind, key: name});
+        json!({"ref": named, "argument": {"name": "request", "value": ""}})
+    };
+    let none = server.request("completion/complete", complete("ref/prompt", "name", "mail"));
+    assert_eq!(none["result"]["completion"]["values"], json!([]), "{none}");
+    let unknown = server.request("completion/complete", complete("ref/prompt", "name", "none"));
+    assert_eq!(unknown["error"]["code"], -32602, "{unknown}");
+    // The names of cut outputs are completed.
+    server.call("bash", json!({"cmd": "seq 100000"}));
+    let template = complete("ref/resource", "uri", "haft://output/{name}");
+    let found = server.request("completion/complete", template);
+    let values = found["result"]["completion"]["values"].as_array().unwrap();
+    assert!(values.len() == 1 && values[0].as_str().unwrap().ends_with("-bash.txt"), "{found}");
+    server.end();
+    let calls = world.json(&["runs", "show", "picked", "--json"]);
+    assert!(calls.to_string().contains(r#"{"name":"mail"}"#), "{calls}");
+}
+
+#[test]
+fn a_rule_about_a_skill_holds_for_its_prompt() {
+    let world = with_skills();
+    let deny = "[[permissions]]\npermission = \"skill\"\naction = \"deny\"\n";
+    world.write("work/haft.toml", deny);
+    let mut denied = server(&world, &[]);
+    let got = denied.request("prompts/get", json!({"name": "mail"}));
+    let message = got["error"]["message"].as_str().unwrap();
+    assert!(message.contains("prompt \"mail\" cannot be filled in: skill is denied"), "{got}");
+    denied.end();
+    // Without the tool there are no prompts.
+    let mut without = server(&world, &["--tools", "read"]);
+    let got = without.request("prompts/list", json!({}));
+    assert_eq!(got["error"]["code"], -32601, "{got}");
+    without.end();
 }

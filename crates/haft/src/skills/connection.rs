@@ -112,7 +112,7 @@ impl SkillSearchPaths {
 }
 
 /// Returns whether this is haft's own tool that loads skills.
-fn lists_skills(contract: &Contract) -> bool {
+pub(crate) fn lists_skills(contract: &Contract) -> bool {
     contract.connection_store == Some(ConnectionStore::Skills)
         && contract.origin == ToolOrigin::Native
 }
