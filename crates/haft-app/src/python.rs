@@ -3,6 +3,7 @@
 
 pub mod directories;
 mod protection;
+mod registry;
 mod text_cache;
 
 use std::collections::BTreeMap;
@@ -12,8 +13,8 @@ use std::path::{Path, PathBuf};
 use haft::{ReadOnlyBackgroundProcesses, Registry};
 use haft_contract::ToolId;
 use haft_python::{
-    CheckedDirectory, ProblemCode, SourceFile, ToolDirectory, ToolFileProblem, ToolFileSeverity,
-    WorkerOptions,
+    CheckedDirectory, CheckedTool, ProblemCode, SourceFile, ToolDirectory, ToolFileProblem,
+    ToolFileSeverity, WorkerOptions,
 };
 
 use crate::app_error::AppError;
@@ -22,6 +23,7 @@ use crate::host_paths::{OutsideError, canonical_outside_roots};
 use crate::manifest::PythonEntry;
 use crate::permission_names;
 pub use directories::PythonDirectories;
+pub use registry::{REGISTRY_FILE_NAME, ToolRegistry, read_registry_text};
 pub use text_cache::KeyedTextCache;
 
 /// Lines about files that are left out, of one directory, when tools are put together.
@@ -51,8 +53,17 @@ pub struct PythonToolSource {
     pub files: Vec<SourceFile>,
     /// The tools, and what is wrong with files.
     pub checked: CheckedDirectory,
+    /// The list of the tools to offer.
+    pub registry: ToolRegistry,
     /// How its processes live.
     pub options: WorkerOptions,
+}
+
+impl PythonToolSource {
+    /// Returns the tools that are offered.
+    pub fn offered_tools(&self) -> impl Iterator<Item = &CheckedTool> {
+        self.checked.tools.iter().filter(|tool| self.registry.offers(tool))
+    }
 }
 
 impl PythonToolFinder {
@@ -70,6 +81,11 @@ impl PythonToolFinder {
         let files = listing.files.iter().cloned().zip(readings).collect();
         let mut checked = haft_python::check_tool_files(&directory, files, taken);
         checked.problems.extend(listing.problems);
+        let registry = ToolRegistry::read(&directory.path);
+        if let ToolRegistry::Listed(_) = registry {
+            let left_out = checked.tools.iter().filter(|tool| !registry.offers(tool));
+            checked.problems.extend(left_out.map(not_listed));
+        }
         checked.problems.sort();
         if let Some(problem) =
             checked.problems.iter().find(|it| it.code == ProblemCode::Interpreter)
@@ -81,10 +97,10 @@ impl PythonToolFinder {
             ));
         }
         if self.is_unconfined {
-            let tools = checked.tools.into_iter().map(haft_python::CheckedTool::unconfined);
-            checked.tools = tools.collect();
+            checked.tools = checked.tools.into_iter().map(CheckedTool::unconfined).collect();
         }
-        Ok(PythonToolSource { directory, files: listing.files, checked, options: options(entry) })
+        let (files, options) = (listing.files, options(entry));
+        Ok(PythonToolSource { directory, files, checked, registry, options })
     }
 
     /// Returns what is in all directories, compared with one another. `taken` are the ids of other tools.
@@ -145,9 +161,9 @@ pub async fn add_tools(
             Ok(found) => {
                 left_out |= warn_of_errors(&entry.dir, &found.checked.problems, host);
                 warn_of_missing_keys(&entry.dir, &found.checked.problems, host);
-                for tool in
-                    haft_python::tools(&found.directory, &found.checked.tools, found.options)
-                {
+                left_out |= warn_of_registry(&entry.dir, &found, host);
+                let offered: Vec<CheckedTool> = found.offered_tools().cloned().collect();
+                for tool in haft_python::tools(&found.directory, &offered, found.options) {
                     registry.add(tool)?;
                 }
             }
@@ -161,6 +177,47 @@ pub async fn add_tools(
         }
     }
     Ok(left_out)
+}
+
+/// Returns the problem of a tool that the list of its directory does not name.
+fn not_listed(tool: &CheckedTool) -> ToolFileProblem {
+    ToolFileProblem {
+        file: tool.source.name.clone(),
+        line: None,
+        field: None,
+        severity: ToolFileSeverity::Warning,
+        code: ProblemCode::NotListed,
+        message: format!("{REGISTRY_FILE_NAME} does not list {}, so it is not offered", tool.id),
+        mend: format!(
+            "add it to {REGISTRY_FILE_NAME}, or remove {REGISTRY_FILE_NAME} to offer all tools"
+        ),
+    }
+}
+
+/// Says which tools the list of a directory leaves out; returns whether there are any.
+fn warn_of_registry(dir: &Path, found: &PythonToolSource, host: &AppHost) -> bool {
+    let path = host.shown_path(&dir.join(REGISTRY_FILE_NAME));
+    let problems = found.checked.problems.iter();
+    let left_out = problems.filter(|problem| problem.code == ProblemCode::NotListed);
+    let files: Vec<&str> = left_out.map(|problem| problem.file.as_str()).collect();
+    match (&found.registry, files.split_first()) {
+        (ToolRegistry::Unusable(why), _) => {
+            let dir = host.shown_path(dir);
+            tracing::warn!(
+                "the Python tools in {dir} are not offered: {path} cannot be used: {why}"
+            );
+            true
+        }
+        (ToolRegistry::Listed(_), Some((first, rest))) => {
+            let more = match rest.len() {
+                0 => String::new(),
+                count => format!(" and {count} more"),
+            };
+            tracing::warn!("{path} does not list the tool in {first}{more}, so it is not offered");
+            true
+        }
+        (ToolRegistry::Listed(_) | ToolRegistry::Missing, _) => false,
+    }
 }
 
 /// Returns the ids that Python tools cannot have: those of other tools, also of other versions of haft.

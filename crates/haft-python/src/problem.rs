@@ -107,6 +107,8 @@ problem_codes! {
     NotDangerous => "not_dangerous",
     /// The tool's effect must not be repeated, but it does not take its key.
     NoKey => "no_key",
+    /// The list of the directory does not name the tool, so it is not offered.
+    NotListed => "not_listed",
     /// There is no description.
     Undescribed => "undescribed",
     /// haft does not use the key.

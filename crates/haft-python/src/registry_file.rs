@@ -129,6 +129,11 @@ impl RegistryFile {
         Ok(Self { entries: items.into_iter().map(entry).collect::<Result<_, _>>()? })
     }
 
+    /// Returns whether there is an entry for a tool of this name.
+    pub fn names(&self, tool: &str) -> bool {
+        self.entries.iter().any(|entry| entry.get("name").and_then(Value::as_str) == Some(tool))
+    }
+
     /// Returns the registry of these tools, sorted by name.
     pub fn from_tools(tools: &[CheckedTool]) -> Self {
         let entries: BTreeMap<_, _> = tools.iter().map(|tool| (&tool.id, entry(tool))).collect();

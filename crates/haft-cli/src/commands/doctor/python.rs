@@ -65,7 +65,7 @@ pub(super) async fn python_reports(
                 let count = |severity: ToolFileSeverity| {
                     problems.iter().filter(|problem| problem.severity == severity).count()
                 };
-                report.tools = found.checked.tools.len();
+                report.tools = found.offered_tools().count();
                 (report.errors, report.warnings) =
                     (count(ToolFileSeverity::Error), count(ToolFileSeverity::Warning));
                 report.interpreter = Some(found.directory.interpreter);

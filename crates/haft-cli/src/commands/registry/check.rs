@@ -6,10 +6,11 @@ use haft_python::{RegistryDifference, ToolFileProblem, ToolFileSeverity};
 use serde::Serialize;
 
 use super::directory_scan::{ScannedDirectory, try_directories};
-use super::sync::{RegistryFileState, registry_remedy, registry_state};
+use super::sync::registry_remedy;
 use crate::arguments::cli_context::CliContext;
 use crate::error::{CommandResult, CommandStatus};
 use crate::views::path_text::{counted, shown};
+use haft_app::python::{REGISTRY_FILE_NAME, ToolRegistry};
 use haft_app::quote;
 
 /// The report about all directories.
@@ -78,15 +79,20 @@ fn answer(scanned: &ScannedDirectory) -> CheckedDirectoryReport<'_> {
     };
     match &scanned.contents {
         Ok(found) => {
-            match registry_state(found) {
-                RegistryFileState::Missing => {}
-                RegistryFileState::Read(differences) => report.registry = Some(differences),
-                RegistryFileState::Unusable(why) => {
-                    report.error = Some(format!("{why}; {}", registry_remedy(dir)));
+            match &found.registry {
+                ToolRegistry::Missing => {}
+                ToolRegistry::Listed(registry) => {
+                    report.registry =
+                        Some(registry.differences(&found.checked.tools, &found.files));
+                }
+                ToolRegistry::Unusable(why) => {
+                    let path = shown(&found.directory.path.join(REGISTRY_FILE_NAME));
+                    let remedy = registry_remedy(dir);
+                    report.error = Some(format!("{path} cannot be used: {why}; {remedy}"));
                 }
             }
             report.interpreter = Some(&found.directory.interpreter);
-            report.tools = found.checked.tools.iter().map(|tool| tool.id.as_str()).collect();
+            report.tools = found.offered_tools().map(|tool| tool.id.as_str()).collect();
             report.problems = &found.checked.problems;
         }
         Err(why) => report.error = Some(why.clone()),
@@ -109,9 +115,10 @@ fn text(answer: &CheckedDirectoryReport<'_>) -> String {
     let differing = answer.registry.as_deref().unwrap_or_default();
     if !differing.is_empty() {
         let dir = quote::shell(&shown(answer.dir));
+        let lines: String = differing.iter().map(|one| indented(&one.to_string())).collect();
         text.push_str(&format!(
-            "{}: {} from the files\n  mend: haft registry sync {dir}\n",
-            shown(&answer.dir.join(super::sync::FILE_NAME)),
+            "{}: {} from the files\n{lines}  mend: haft registry sync {dir}\n",
+            shown(&answer.dir.join(REGISTRY_FILE_NAME)),
             counted(differing.len(), "difference")
         ));
     }
@@ -127,4 +134,9 @@ fn text(answer: &CheckedDirectoryReport<'_>) -> String {
         counted(of(ToolFileSeverity::Warning), "warning")
     ));
     text
+}
+
+/// Returns lines, each set in under the line before them.
+fn indented(lines: &str) -> String {
+    lines.lines().map(|line| format!("  {line}\n")).collect()
 }

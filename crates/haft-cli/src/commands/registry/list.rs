@@ -12,6 +12,7 @@ use crate::error::{CommandResult, CommandStatus};
 use crate::views::output;
 use crate::views::path_text::shown;
 use crate::views::table::table;
+use haft_app::python::{PythonToolSource, REGISTRY_FILE_NAME, ToolRegistry};
 use haft_app::quote;
 
 #[derive(Serialize)]
@@ -36,8 +37,23 @@ pub(super) async fn run(named: Option<&Path>, cx: &CliContext) -> CommandResult 
     for ScannedDirectory { entry, contents: found } in &scanned {
         let dir = shown(&entry.dir);
         match found {
+            Ok(PythonToolSource { registry: ToolRegistry::Unusable(why), .. }) => {
+                let message = format!(
+                    "the Python tools in {dir} are not offered: {REGISTRY_FILE_NAME} cannot be used: {why}"
+                );
+                let hint = format!("haft registry check {}", quote::shell(&dir));
+                output::print_warning(&message, Some(&hint));
+                status = CommandStatus::Failed;
+            }
             Ok(found) if found.checked.has_errors() => {
                 let message = format!("some files in {dir} are left out, because they have errors");
+                let hint = format!("haft registry check {}", quote::shell(&dir));
+                output::print_warning(&message, Some(&hint));
+            }
+            Ok(found) if found.offered_tools().count() < found.checked.tools.len() => {
+                let message = format!(
+                    "some tools in {dir} are not offered, because {REGISTRY_FILE_NAME} does not list them"
+                );
                 let hint = format!("haft registry check {}", quote::shell(&dir));
                 output::print_warning(&message, Some(&hint));
             }
@@ -53,7 +69,7 @@ pub(super) async fn run(named: Option<&Path>, cx: &CliContext) -> CommandResult 
     }
     let found = scanned.iter().filter_map(|one| Some((&one.entry, one.contents.as_ref().ok()?)));
     let listed = found.flat_map(|(entry, found)| {
-        found.checked.tools.iter().map(|tool| PythonToolListEntry {
+        found.offered_tools().map(|tool| PythonToolListEntry {
             tool: tool.id.as_str(),
             file: entry.dir.join(&tool.source.name),
             function: &tool.function,

@@ -2,25 +2,18 @@
 //! in one step, and only if the content changes.
 
 use std::fs::{self, File};
-use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use haft_python::{RegistryDifference, RegistryFile};
-use rustix::fs::OFlags;
 use serde::Serialize;
 
 use super::directory_scan::scan_directories;
 use crate::arguments::cli_context::CliContext;
 use crate::error::{CommandError, CommandResult, CommandStatus};
 use crate::views::path_text::shown;
-use haft_app::python::PythonToolSource;
+use haft_app::python::{PythonToolSource, REGISTRY_FILE_NAME, ToolRegistry, read_registry_text};
 use haft_app::quote;
-
-/// The registry's name in its directory.
-pub(super) const FILE_NAME: &str = "registry.json";
-/// Largest registry that is read, in bytes.
-pub(crate) const REGISTRY_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
 /// Whether the command writes the registry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,16 +24,6 @@ pub(super) enum SyncMode {
     WriteOver,
     /// Only report the differences.
     Report,
-}
-
-/// The state of a directory's registry.
-pub(super) enum RegistryFileState {
-    /// There is none.
-    Missing,
-    /// There is one, with these differences from the files.
-    Read(Vec<RegistryDifference>),
-    /// There is one that cannot be read.
-    Unusable(String),
 }
 
 #[derive(Default, Serialize)]
@@ -64,7 +47,7 @@ pub(super) async fn run(named: Option<&Path>, mode: SyncMode, cx: &CliContext) -
     for one in &scanned {
         let dir = one.entry.dir.clone();
         let nothing = RegistrySyncReport {
-            registry: dir.join(FILE_NAME),
+            registry: dir.join(REGISTRY_FILE_NAME),
             dir,
             ..RegistrySyncReport::default()
         };
@@ -75,8 +58,8 @@ pub(super) async fn run(named: Option<&Path>, mode: SyncMode, cx: &CliContext) -
                 continue;
             }
         };
-        let registered = match (read(&found.directory.path.join(FILE_NAME)), mode) {
-            (Ok(registered), _) => registered.unwrap_or_default(),
+        let registered = match (registered(found), mode) {
+            (Ok(registered), _) => registered,
             // One typing mistake must not destroy a registry that a person wrote.
             (Err(why), SyncMode::Write | SyncMode::Report) => {
                 let error = format!("{why}; it stays as it is: {}", registry_remedy(&nothing.dir));
@@ -90,13 +73,13 @@ pub(super) async fn run(named: Option<&Path>, mode: SyncMode, cx: &CliContext) -
             SyncMode::Report => false,
             SyncMode::Write | SyncMode::WriteOver => {
                 let directory = &found.directory.path;
-                let path = directory.join(FILE_NAME);
+                let path = directory.join(REGISTRY_FILE_NAME);
                 let text = RegistryFile::from_tools(&found.checked.tools).render();
-                let is_changed = !read_text(&path).is_ok_and(|present| present == text);
+                let is_changed = !read_registry_text(&path).is_ok_and(|present| present == text);
                 if is_changed {
                     let replace = || {
-                        let temporary =
-                            directory.join(format!(".{FILE_NAME}.{}.tmp", std::process::id()));
+                        let temporary = directory
+                            .join(format!(".{REGISTRY_FILE_NAME}.{}.tmp", std::process::id()));
                         let mut file = File::create(&temporary)?;
                         let written =
                             file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
@@ -130,49 +113,21 @@ pub(super) async fn run(named: Option<&Path>, mode: SyncMode, cx: &CliContext) -
     Ok(status)
 }
 
-/// Returns how the registry of a directory differs from its files.
-pub(super) fn registry_state(found: &PythonToolSource) -> RegistryFileState {
-    match read(&found.directory.path.join(FILE_NAME)) {
-        Ok(None) => RegistryFileState::Missing,
-        Ok(Some(registry)) => {
-            RegistryFileState::Read(registry.differences(&found.checked.tools, &found.files))
+/// Returns the list of a directory, or why it cannot be used.
+fn registered(found: &PythonToolSource) -> Result<RegistryFile, String> {
+    match &found.registry {
+        ToolRegistry::Missing => Ok(RegistryFile::default()),
+        ToolRegistry::Listed(registry) => Ok(registry.clone()),
+        ToolRegistry::Unusable(why) => {
+            let path = found.directory.path.join(REGISTRY_FILE_NAME);
+            Err(format!("{} cannot be used: {why}", shown(&path)))
         }
-        Err(why) => RegistryFileState::Unusable(why),
     }
-}
-
-fn read(path: &Path) -> Result<Option<RegistryFile>, String> {
-    let unusable = |why: &dyn std::fmt::Display| format!("{} cannot be used: {why}", shown(path));
-    let text = match read_text(path) {
-        Ok(text) => text,
-        Err(err) if err.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(err) => return Err(unusable(&err)),
-    };
-    RegistryFile::parse(&text).map(Some).map_err(|err| unusable(&err))
-}
-
-/// Returns the text of a regular file of bounded size.
-fn read_text(path: &Path) -> io::Result<String> {
-    // Without this flag, opening a FIFO would wait for a writer.
-    let flags = i32::try_from(OFlags::NONBLOCK.bits()).map_err(io::Error::other)?;
-    let file = File::options().read(true).custom_flags(flags).open(path)?;
-    if !file.metadata()?.is_file() {
-        return Err(io::Error::other("it is no regular file"));
-    }
-    let mut bytes = Vec::new();
-    file.take(REGISTRY_BYTES_MAX + 1).read_to_end(&mut bytes)?;
-    if u64::try_from(bytes.len()).is_ok_and(|bytes| bytes > REGISTRY_BYTES_MAX) {
-        return Err(io::Error::other(format!("it has more than {REGISTRY_BYTES_MAX} bytes")));
-    }
-    String::from_utf8(bytes).map_err(|err| {
-        let byte = err.utf8_error().valid_up_to() + 1;
-        io::Error::other(format!("it is no text in UTF-8, from byte {byte} on"))
-    })
 }
 
 /// Returns the advice about a registry that cannot be used.
 pub(super) fn registry_remedy(dir: &Path) -> String {
-    if check_replaceable(&dir.join(FILE_NAME)).is_err() {
+    if check_replaceable(&dir.join(REGISTRY_FILE_NAME)).is_err() {
         return "remove it first".to_owned();
     }
     let dir = quote::shell(&shown(dir));

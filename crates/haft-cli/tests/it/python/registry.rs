@@ -193,7 +193,7 @@ fn what_is_no_file_is_no_registry() {
         &["registry", "check", "tools"],
         &expect![[r#"
             tools: error: tools/registry.json cannot be used: it is no regular file; remove it first
-            tools: 1 tool, 1 error, 0 warnings
+            tools: 0 tools, 1 error, 0 warnings
             --- status 1
         "#]],
     );
@@ -244,13 +244,15 @@ fn a_registry_is_compared_with_the_files() {
     world.check(
         &["registry", "check", "tools"],
         &expect![[r#"
-        tools/broken.py:1: error: the file is not Python: '{' was never closed [syntax]
-          mend: make it run under the interpreter of the directory
-        tools/registry.json: 1 difference from the files
-          mend: haft registry sync tools
-        tools: 1 tool, 1 error, 0 warnings
-        --- status 1
-    "#]],
+            tools/broken.py:1: error: the file is not Python: '{' was never closed [syntax]
+              mend: make it run under the interpreter of the directory
+            tools/registry.json: 1 difference from the files
+              finance_price: differs
+                parameters.required: ["symbol"] in the registry, ["symbol","days"] in the file
+              mend: haft registry sync tools
+            tools: 1 tool, 1 error, 0 warnings
+            --- status 1
+        "#]],
     );
     world.check(&["registry", "sync", "tools", "--check", "--json"], &expect![[r#"
         [{"registry":"/world/work/tools/registry.json","written":false,"differences":[{"kind":"changed","name":"finance_price","fields":[{"field":"parameters.required","registry":["symbol"],"file":["symbol","days"]}]}],"left_out":["broken.py"]}]
@@ -461,4 +463,89 @@ fn an_entry_that_does_not_fit_is_not_written() {
         --- status 2
     "#]]);
     assert_eq!(world.read("work/haft.toml"), manifest);
+}
+
+#[test]
+fn a_registry_lists_the_tools_to_offer() {
+    let world = configured(
+        &[("finance_price.py", PRICE), ("adds.py", &tool("adds", "", "return 1"))],
+        ENTRY,
+    );
+    world.run(&["registry", "sync"]);
+    world.write("work/tools/draws.py", &tool("draws", "", "return 2"));
+    world.check(
+        &["call", "adds", "{}"],
+        &expect![[r#"
+        1
+        --- stderr
+        warning: tools/registry.json does not list the tool in draws.py, so it is not offered
+        --- status 0
+    "#]],
+    );
+    world.check(
+        &["call", "draws", "{}"],
+        &expect![[r#"
+        --- stderr
+        warning: tools/registry.json does not list the tool in draws.py, so it is not offered
+        error: no tool is called "draws": list the tools to see what there is
+
+        hint: haft tools list
+        --- status 2
+    "#]],
+    );
+    world.check(
+        &["registry", "list"],
+        &expect![[r#"
+        TOOL           FILE                    EFFECT  DANGEROUS  PARAMETERS
+        adds           tools/adds.py           read    no         none
+        finance_price  tools/finance_price.py  read    no         symbol [days]
+        --- stderr
+        warning: some tools in tools are not offered, because registry.json does not list them
+
+        hint: haft registry check tools
+
+        --- status 0
+    "#]],
+    );
+    world.check(&["registry", "check"], &expect![[r#"
+        tools/draws.py: warning: registry.json does not list draws, so it is not offered [not_listed]
+          mend: add it to registry.json, or remove registry.json to offer all tools
+        tools/registry.json: 1 difference from the files
+          draws: in the files (draws), not in the registry
+          mend: haft registry sync tools
+        tools: 2 tools, 0 errors, 1 warning
+        --- status 0
+    "#]]);
+    world.write("work/tools/registry.json", "[]");
+    world.check(
+        &["registry", "list"],
+        &expect![[r#"
+        no tools
+        --- stderr
+        warning: some tools in tools are not offered, because registry.json does not list them
+
+        hint: haft registry check tools
+
+        --- status 0
+    "#]],
+    );
+    // A list that cannot be read offers nothing.
+    world.write("work/tools/registry.json", "{");
+    world.check(&["call", "adds", "{}"], &expect![[r#"
+        --- stderr
+        warning: the Python tools in tools are not offered: tools/registry.json cannot be used: the registry is not JSON: EOF while parsing an object at line 1 column 1
+        error: no tool is called "adds": list the tools to see what there is
+
+        hint: haft tools list
+        --- status 2
+    "#]]);
+    world.check(&["registry", "list"], &expect![[r#"
+        no tools
+        --- stderr
+        warning: the Python tools in tools are not offered: registry.json cannot be used: the registry is not JSON: EOF while parsing an object at line 1 column 1
+
+        hint: haft registry check tools
+
+        --- status 1
+    "#]]);
 }
