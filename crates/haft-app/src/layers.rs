@@ -147,6 +147,22 @@ pub(crate) fn workspace_layer(
     SettingLayer::untrusted(&manifest, file, has_changed, host)
 }
 
+/// Returns the user's own configuration if the user has to confirm its present content.
+///
+/// # Errors
+///
+/// Fails if the file cannot be read, or if others could change it.
+pub fn unconfirmed_user_file(host: &AppHost) -> Result<Option<ManifestFile>, AppError> {
+    let Some(file) = user_configuration::find(host)? else { return Ok(None) };
+    Ok((!is_user_file_trusted(&file, host)).then_some(file))
+}
+
+/// Returns whether all of the user's own configuration holds: it was confirmed, or it needs no trust yet.
+fn is_user_file_trusted(file: &ManifestFile, host: &AppHost) -> bool {
+    let trust = TrustStore::new(host.state().trust());
+    trust.is_trusted(file) || trust.last_trusted(file.path()).is_none()
+}
+
 /// Reads the user's own configuration. A file that only the user can write needs no trust. After haft wrote the file, or the
 /// user trusted its content, the user confirms each other content once.
 pub(crate) fn user_layer(
@@ -157,12 +173,10 @@ pub(crate) fn user_layer(
         return Ok(SettingLayer::trusted(Manifest::default(), None));
     };
     let manifest = user_configuration::parse(&file, examples)?;
-    let trust = TrustStore::new(host.state().trust());
-    if trust.is_trusted(&file) {
+    if is_user_file_trusted(&file, host) {
         return Ok(SettingLayer::trusted(manifest, Some(file)));
     }
-    match trust.last_trusted(file.path()) {
-        None => Ok(SettingLayer::trusted(manifest, Some(file))),
-        Some(text) => SettingLayer::untrusted(&manifest, file, !text.is_empty(), host),
-    }
+    let trust = TrustStore::new(host.state().trust());
+    let has_changed = trust.last_trusted(file.path()).is_some_and(|text| !text.is_empty());
+    SettingLayer::untrusted(&manifest, file, has_changed, host)
 }

@@ -223,7 +223,7 @@ impl ManifestFile {
         sha256_hex(self.text.as_bytes())
     }
 
-    /// Returns the manifest as a watchdog's program is told it: without the journal, whose URL may hold a password.
+    /// Returns the manifest as a watchdog's program is told it: without the journal and the proxy, whose URLs may hold passwords.
     ///
     /// # Errors
     ///
@@ -233,10 +233,12 @@ impl ManifestFile {
             AppError::configuration(format!("{}: {err}", self.path.display()))
         };
         let mut value: serde_json::Value = toml::from_str(&self.text).map_err(unusable)?;
-        if let Some(section) =
-            value.get_mut("durability").and_then(|section| section.as_object_mut())
-        {
-            section.remove("journal");
+        for (section, key) in [("durability", "journal"), ("network", "proxy")] {
+            if let Some(section) =
+                value.get_mut(section).and_then(|section| section.as_object_mut())
+            {
+                section.remove(key);
+            }
         }
         Ok(value)
     }

@@ -31,18 +31,23 @@ pub fn without_passwords(text: &str) -> String {
     })
 }
 
-/// Returns a line of a manifest without the values that may be secrets, going by the names that they are given to.
-pub(crate) fn without_secrets(line: &str) -> String {
+/// Returns a line of a manifest without passwords, and without the values that may be secrets, going by the names that they are
+/// given to.
+pub fn without_secrets(line: &str) -> String {
+    let line = without_passwords(line);
     let mut shown = String::new();
-    let mut rest = line;
+    let mut rest = line.as_str();
     while let Some(start) = rest.find(['"', '\'']) {
         let (before, quoted) = rest.split_at(start);
         let (quote, text) = quoted.split_at(1);
         let name = before.trim_end().strip_suffix('=').map(|name| name.trim_end().to_lowercase());
-        let is_secret =
-            name.is_some_and(|name| SECRET_NAMES.iter().any(|secret| name.ends_with(secret)));
         let end = text.find(quote).unwrap_or(text.len());
         let (value, after) = text.split_at(end);
+        // The URL of a proxy may lack the scheme by which passwords are found.
+        let is_secret = name.is_some_and(|name| {
+            SECRET_NAMES.iter().any(|secret| name.ends_with(secret))
+                || (name.ends_with("proxy") && value.contains('@'))
+        });
         shown.push_str(before);
         shown.push_str(quote);
         shown.push_str(if is_secret { HIDDEN } else { value });
@@ -73,6 +78,10 @@ mod tests {
             "model = { name = \"a\", key = \"***\" }",
         );
         check("key_variable = \"sk-1", "key_variable = \"***");
+        check("proxy = \"you:s3cret@proxy:99999\"", "proxy = \"***\"");
+        check("proxy = \"http://you:s3 cret@proxy:1\"", "proxy = \"***\"");
+        check("proxy = \"socks5://proxy:1\"", "proxy = \"socks5://proxy:1\"");
+        check("journal = \"postgres://ada:s@db/x\"", "journal = \"postgres://ada:***@db/x\"");
         check("keys = [\"a\"] é", "keys = [\"a\"] é");
     }
 

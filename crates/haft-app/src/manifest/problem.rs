@@ -61,7 +61,7 @@ pub(super) fn report(
         let indent = " ".repeat(column - 1);
         let message = without_passwords(problem.message.trim_end());
         let visible = |character: char| if character.is_control() { ' ' } else { character };
-        let shown = without_secrets(&without_passwords(line));
+        let shown = without_secrets(line);
         let shown: String = shown.chars().take(LINE_CHARS_MAX).map(visible).collect();
         let _ = write!(
             report,

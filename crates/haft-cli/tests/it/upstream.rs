@@ -121,7 +121,13 @@ fn a_proxy_in_the_manifest_needs_trust_and_a_bad_one_is_an_error() {
     assert!(!trusted.contains(PASSWORD), "{trusted}");
     world.run(&args);
     assert_eq!(proxy.requests().len(), 1);
-    world.write("work/haft.toml", "[network]\nproxy = \"socks5://you:secret@proxy:1\"\n");
-    let shown = world.shown(&world.haft(&args).output().unwrap());
-    assert!(shown.contains("expected http://host:port"), "{shown}");
+    for bad in ["socks5://you:PASS@proxy:1", "you:PASS@proxy:99999", "http://you:PASS x@proxy:y"] {
+        let bad = bad.replace("PASS", PASSWORD);
+        world.write("work/haft.toml", &format!("[network]\nproxy = \"{bad}\"\n"));
+        for args in [args.as_slice(), &["trust"], &["doctor"]] {
+            let shown = world.shown(&world.haft(args).output().unwrap());
+            assert!(shown.contains("expected http://host:port"), "{shown}");
+            assert!(!shown.contains(PASSWORD), "{shown}");
+        }
+    }
 }

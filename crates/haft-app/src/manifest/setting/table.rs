@@ -6,6 +6,7 @@ use haft_contract::RequirementSet;
 use haft_contract::limits::{OUTPUT_BYTES_DEFAULT, TIMEOUT_MS_DEFAULT};
 use haft_plan::drive::limits::PARALLEL_DEFAULT;
 use haft_sandbox::ResourceLimits;
+use haft_sandbox::proxy::UpstreamProxy;
 
 use super::{Setting, is_allow, is_larger, leads_outside};
 use crate::manifest::LanguageEntry;
@@ -64,8 +65,8 @@ pub const SETTINGS: &[Setting] = &[
     // The proxy sees which hosts are reached, and everything that is not encrypted.
     Setting::key("network.proxy", "The proxy through which granted hosts are reached").worded(
         |manifest, _, _| {
-            let proxy = manifest.network.proxy.as_ref()?;
-            Some(format!("network.proxy = {:?}", without_passwords(proxy)))
+            let proxy = UpstreamProxy::parse(manifest.network.proxy.as_deref()?, "").ok()?;
+            Some(format!("network.proxy = \"{}:{}\"", proxy.host(), proxy.port()))
         },
     ),
     // Another journal is a place that records are sent to, and it holds records of other workspaces, too.
