@@ -19,8 +19,8 @@ use crate::error::{CommandError, CommandResult, CommandStatus};
 use crate::views::output;
 use haft_app::TrustStore;
 use haft_app::manifest::{ExampleChecks, ManifestFile};
-use haft_app::split_privileged;
 use haft_app::{settings, user_configuration};
+use haft_app::{split_privileged, unconfirmed_user_file};
 
 /// Trust a manifest, so that it may widen what is allowed
 ///
@@ -41,7 +41,8 @@ Examples:
   haft trust --yes                Trust it and its changes without a question
   haft trust --revoke             Trust it no longer")]
 pub(crate) struct TrustArgs {
-    /// The manifest; without it, the haft.toml found from the working directory
+    /// The manifest; without it, the haft.toml found from the working directory, or your own configuration if only that is
+    /// not trusted
     file: Option<PathBuf>,
     /// Trust it no longer
     #[arg(long)]
@@ -68,14 +69,22 @@ struct TrustReport {
 
 /// Runs the command.
 pub(crate) async fn run(args: &TrustArgs, cx: &CliContext) -> CommandResult {
+    let trust = TrustStore::new(cx.host.state().trust());
     let file = match &args.file {
         Some(path) => ManifestFile::read(path)?,
-        None => match settings::find_manifest(&cx.setting_args.overrides(), &cx.host)? {
-            Some(file) => file,
-            None => return Err(settings::no_manifest(&cx.host.working_directory()?).into()),
-        },
+        None => {
+            let found = settings::find_manifest(&cx.setting_args.overrides(), &cx.host)?;
+            let is_done = found.as_ref().is_none_or(|file| trust.is_trusted(file));
+            let own = match is_done && !args.revoke {
+                true => unconfirmed_user_file(&cx.host)?,
+                false => None,
+            };
+            match own.or(found) {
+                Some(file) => file,
+                None => return Err(settings::no_manifest(&cx.host.working_directory()?).into()),
+            }
+        }
     };
-    let trust = TrustStore::new(cx.host.state().trust());
     let mut answer = TrustReport {
         path: file.path().to_owned(),
         sha256: file.sha256(),

@@ -313,3 +313,29 @@ fn neither_tools_nor_commands_change_it() {
     let scopes = listed["rules"].as_array().unwrap().iter().map(|rule| &rule["scope"]);
     assert!(scopes.clone().all(|scope| scope != "manifest"), "{listed}");
 }
+
+#[test]
+fn trust_without_a_path_takes_it_if_only_that_is_not_trusted() {
+    let world = with_user("preset = \"ask\"\n");
+    world.run(&["trust", world.path(FILE).to_str().unwrap()]);
+    world.write(FILE, "preset = \"full\"\n");
+    let trusted = |world: &World| world.json(&["trust", "--json"])["path"].clone();
+    world.write("work/haft.toml", "preset = \"full\"\n");
+    assert_eq!(trusted(&world), world.path("work/haft.toml").to_str().unwrap());
+    assert_eq!(trusted(&world), world.path(FILE).to_str().unwrap());
+    // Nothing is left, so it is the one of the workspace again.
+    assert_eq!(trusted(&world), world.path("work/haft.toml").to_str().unwrap());
+    std::fs::remove_file(world.path("work/haft.toml")).unwrap();
+    world.write(FILE, "preset = \"workspace\"\n");
+    assert_eq!(trusted(&world), world.path(FILE).to_str().unwrap());
+    world.check(
+        &["trust"],
+        &expect![[r#"
+        --- stderr
+        error: there is no haft.toml in /world/work or above it
+
+        hint: haft init
+        --- status 2
+    "#]],
+    );
+}
