@@ -6,60 +6,13 @@ use std::path::{Path, PathBuf};
 
 use crate::compose;
 use crate::host::AppHost;
+use crate::host_paths::{CredentialOwner, owners_of, user_paths};
 use crate::password::without_passwords;
 use crate::settings::EffectiveSettings;
 use crate::state_file;
 
 /// Largest configuration of a repository that is searched for credentials, in bytes.
 const REPOSITORY_CONFIG_BYTES_MAX: u64 = 1024 * 1024;
-
-/// The places in which a program looks for its credentials.
-struct CredentialPlaces {
-    /// The program.
-    program: &'static str,
-    /// Places in the home directory.
-    in_home: &'static [&'static str],
-    /// Places in a directory that is worked in.
-    in_root: &'static [&'static str],
-}
-
-const fn places(
-    program: &'static str,
-    in_home: &'static [&'static str],
-    in_root: &'static [&'static str],
-) -> CredentialPlaces {
-    CredentialPlaces { program, in_home, in_root }
-}
-
-/// The programs whose credentials are known, in the order of their names.
-#[rustfmt::skip]
-const PROGRAMS: &[CredentialPlaces] = &[
-    places("aws", &[".aws"], &[]),
-    places("az", &[".azure"], &[]),
-    places("cargo", &[".cargo/credentials", ".cargo/credentials.toml"], &[]),
-    places("curl", &[".netrc"], &[]),
-    places("docker", &[".docker/config.json"], &[]),
-    places("gcloud", &[".config/gcloud"], &[]),
-    places("gem", &[".gem/credentials"], &[]),
-    places("gh", &[".config/gh"], &[]),
-    places("git", &[".config/git/credentials", ".git-credentials", ".netrc", ".ssh"], &[".git-credentials"]),
-    places("glab", &[".config/glab-cli"], &[]),
-    places("helm", &[".kube"], &[]),
-    places("kubectl", &[".kube"], &[]),
-    places("npm", &[".npmrc"], &[".npmrc"]),
-    places("pip", &[".config/pip/pip.conf", ".netrc", ".pip/pip.conf"], &[]),
-    places("pnpm", &[".npmrc"], &[".npmrc"]),
-    places("podman", &[".config/containers/auth.json"], &[]),
-    places("psql", &[".pgpass"], &[]),
-    places("rsync", &[".ssh"], &[]),
-    places("scp", &[".ssh"], &[]),
-    places("ssh", &[".ssh"], &[]),
-    places("terraform", &[".terraform.d/credentials.tfrc.json"], &[]),
-    places("twine", &[".pypirc"], &[]),
-    places("uv", &[".netrc"], &[]),
-    places("wget", &[".netrc"], &[]),
-    places("yarn", &[".npmrc", ".yarnrc.yml"], &[".npmrc", ".yarnrc.yml"]),
-];
 
 /// Returns the files with credentials of a program that commands can read; `None` if haft does not know where the program
 /// keeps them. Commands get no variable that holds a secret, so only files count.
@@ -68,14 +21,19 @@ pub fn credentials_in_reach(
     settings: &EffectiveSettings,
     host: &AppHost,
 ) -> Option<Vec<PathBuf>> {
-    let known = PROGRAMS.iter().find(|known| known.program == program)?;
+    let owners: Vec<&CredentialOwner> = owners_of(program).collect();
+    if owners.is_empty() {
+        return None;
+    }
     let roots: Vec<PathBuf> = std::iter::once(&settings.root)
         .chain(&settings.roots)
         .filter_map(|root| root.canonicalize().ok())
         .collect();
     let places = compose::host_paths(settings, host, &roots);
-    let in_home = known.in_home.iter().map(|name| places.home.join(name));
-    let in_roots = roots.iter().flat_map(|root| known.in_root.iter().map(|name| root.join(name)));
+    let variable = |name: &str| host.variable(name);
+    let of_user = owners.iter().flat_map(|owner| user_paths(owner, &variable, &places.home));
+    let names = || owners.iter().flat_map(|owner| owner.in_roots);
+    let in_roots = roots.iter().flat_map(|root| names().map(|name| root.join(name)));
     let of_repositories = roots.iter().map(|root| root.join(".git/config"));
     let of_repositories = of_repositories.filter(|file| program == "git" && has_secret(file));
     let is_seen = |place: &Path| {
@@ -84,7 +42,7 @@ pub fn credentials_in_reach(
         let is_beneath = roots.iter().any(is_shown) || places.readable.iter().any(is_shown);
         settings.sandbox.is_off || (is_beneath && !is_hidden)
     };
-    let found = in_home.chain(in_roots).chain(of_repositories).filter_map(|place| {
+    let found = of_user.chain(in_roots).chain(of_repositories).filter_map(|place| {
         let real = place.canonicalize().ok()?;
         is_seen(&real).then_some(place)
     });
@@ -142,11 +100,6 @@ mod tests {
     }
 
     #[test]
-    fn programs_are_sorted() {
-        assert!(PROGRAMS.is_sorted_by_key(|known| known.program));
-    }
-
-    #[test]
     fn only_what_a_command_can_read_is_in_reach() {
         let case = Case::new();
         assert_eq!(case.found("home/work", "frobnicate", false), None);
@@ -166,5 +119,10 @@ mod tests {
             case.found("home/work", "npm", false),
             Some(vec!["home/work/.npmrc".to_owned()])
         );
+        // A program finds those of several owners, and that of npm in a root counts for those that read it, too.
+        assert_eq!(case.found("home/work", "yarn", false), case.found("home/work", "npm", false));
+        case.write("home/.netrc", "machine h.example password x\n");
+        let both = ["home/.netrc", "home/.ssh", "home/work/.git/config"].map(str::to_owned);
+        assert_eq!(case.found("home/work", "git", true), Some(both.to_vec()));
     }
 }

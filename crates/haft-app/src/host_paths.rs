@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use haft::ReadablePaths;
 
 pub use credentials::{CREDENTIALS, CredentialOwner};
+pub(crate) use credentials::{owners_of, user_paths};
 pub use git_identity::git_identity;
 pub use links::{
     LINKS_MAX as OUTSIDE_LINKS_MAX, LinkTrail, OutsideError, canonical_outside_roots, follow_links,

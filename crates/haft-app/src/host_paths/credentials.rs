@@ -17,6 +17,10 @@ pub struct CredentialOwner {
     /// The files and directories. `~/` is the home directory. `$NAME` is the value of a variable: a directory if a path
     /// follows, else one path or several with colons between.
     pub places: &'static [&'static str],
+    /// The commands that use the secrets. haft names them for rules about these commands.
+    pub programs: &'static [&'static str],
+    /// Files of a directory that is worked in, where these commands find secrets, too. They are not hidden.
+    pub in_roots: &'static [&'static str],
 }
 
 /// The places that are hidden from every command and every tool, in the order of the owners.
@@ -25,7 +29,8 @@ pub const CREDENTIALS: &[CredentialOwner] = &[
         "1Password CLI",
         "https://developer.1password.com/docs/cli/config-directories/",
         &["$XDG_CONFIG_HOME/op", "~/.config/op", "~/.op"],
-    ),
+    )
+    .used_by(&["op"]),
     owner(
         "age",
         "https://github.com/FiloSottile/age",
@@ -36,7 +41,8 @@ pub const CREDENTIALS: &[CredentialOwner] = &[
         "Alibaba Cloud CLI",
         "https://www.alibabacloud.com/help/en/cli/configure-credentials",
         &["~/.aliyun"],
-    ),
+    )
+    .used_by(&["aliyun"]),
     owner(
         "Amazon Q",
         "https://docs.aws.amazon.com/amazonq/latest/qdeveloper-ug/command-line.html",
@@ -46,31 +52,37 @@ pub const CREDENTIALS: &[CredentialOwner] = &[
         "Anaconda",
         "https://docs.anaconda.com/anaconda-repository/user-guide/tasks/client/",
         &["~/.conda/.condarc", "~/.condarc", "~/.continuum"],
-    ),
+    )
+    .used_by(&["anaconda", "conda"]),
     owner(
         "Argo CD",
         "https://argo-cd.readthedocs.io/en/stable/user-guide/commands/argocd/",
         &["~/.argocd", "~/.config/argocd"],
-    ),
+    )
+    .used_by(&["argocd"]),
     owner(
         "AWS CLI",
         "https://docs.aws.amazon.com/cli/latest/userguide/cli-configure-files.html",
         &["$AWS_CONFIG_FILE", "$AWS_SHARED_CREDENTIALS_FILE", "~/.aws"],
-    ),
+    )
+    .used_by(&["aws"]),
     owner(
         "Azure CLI",
         "https://learn.microsoft.com/en-us/cli/azure/azure-cli-configuration",
         &["$AZURE_CONFIG_DIR", "~/.azure"],
-    ),
+    )
+    .used_by(&["az"]),
     owner(
         "bash",
         "https://www.gnu.org/software/bash/manual/html_node/Bash-History-Facilities.html",
         &["~/.bash_history"],
     ),
-    owner("Bitwarden CLI", "https://bitwarden.com/help/cli/", &["~/.config/Bitwarden CLI"]),
+    owner("Bitwarden CLI", "https://bitwarden.com/help/cli/", &["~/.config/Bitwarden CLI"])
+        .used_by(&["bw"]),
     owner("boto", "https://boto.cloudhackers.com/en/latest/boto_config_tut.html", &["~/.boto"]),
     owner("Bun", "https://bun.sh/docs/runtime/bunfig", &["~/.bunfig.toml"]),
-    owner("Bundler", "https://bundler.io/man/bundle-config.1.html", &["~/.bundle/config"]),
+    owner("Bundler", "https://bundler.io/man/bundle-config.1.html", &["~/.bundle/config"])
+        .used_by(&["bundle"]),
     owner(
         "Cargo",
         "https://doc.rust-lang.org/cargo/reference/config.html#credentials",
@@ -80,7 +92,8 @@ pub const CREDENTIALS: &[CredentialOwner] = &[
             "~/.cargo/credentials",
             "~/.cargo/credentials.toml",
         ],
-    ),
+    )
+    .used_by(&["cargo"]),
     owner(
         "Chrome and Chromium",
         "https://chromium.googlesource.com/chromium/src/+/main/docs/user_data_dir.md",
@@ -100,17 +113,20 @@ pub const CREDENTIALS: &[CredentialOwner] = &[
         "Composer",
         "https://getcomposer.org/doc/articles/authentication-for-private-packages.md",
         &["$COMPOSER_HOME/auth.json", "~/.composer/auth.json", "~/.config/composer/auth.json"],
-    ),
+    )
+    .used_by(&["composer"]),
     owner(
         "Conan",
         "https://docs.conan.io/2/reference/commands/remote.html",
         &["~/.conan/.conan.db", "~/.conan2/credentials.json"],
-    ),
+    )
+    .used_by(&["conan"]),
     owner(
         "containers",
         "https://github.com/containers/image/blob/main/docs/containers-auth.json.5.md",
         &["$REGISTRY_AUTH_FILE", "~/.config/containers/auth.json"],
-    ),
+    )
+    .used_by(&["buildah", "podman", "skopeo"]),
     owner("CPAN", "https://metacpan.org/dist/CPAN-Uploader/view/bin/cpan-upload", &["~/.pause"]),
     owner("Crush", "https://github.com/charmbracelet/crush", &["~/.local/share/crush"]),
     owner(
@@ -122,28 +138,34 @@ pub const CREDENTIALS: &[CredentialOwner] = &[
         "Dart and Flutter",
         "https://dart.dev/tools/pub/cmd/pub-token",
         &["~/.config/dart", "~/.pub-cache/credentials.json"],
-    ),
+    )
+    .used_by(&["dart", "flutter"]),
     owner(
         "Databricks CLI",
         "https://docs.databricks.com/aws/en/dev-tools/auth/config-profiles",
         &["$DATABRICKS_CONFIG_FILE", "~/.databricks", "~/.databrickscfg"],
-    ),
+    )
+    .used_by(&["databricks"]),
     owner(
         "DigitalOcean CLI",
         "https://docs.digitalocean.com/reference/doctl/",
         &["~/.config/doctl"],
-    ),
+    )
+    .used_by(&["doctl"]),
     owner(
         "Docker",
         "https://docs.docker.com/reference/cli/docker/login/",
         &["$DOCKER_CONFIG", "~/.docker/config.json", "~/.dockercfg"],
-    ),
+    )
+    .used_by(&["docker"]),
     owner(
         "Exoscale CLI",
         "https://community.exoscale.com/tools/command-line-interface/",
         &["~/.config/exoscale"],
-    ),
-    owner("Firebase CLI", "https://firebase.google.com/docs/cli", &["~/.config/configstore"]),
+    )
+    .used_by(&["exo"]),
+    owner("Firebase CLI", "https://firebase.google.com/docs/cli", &["~/.config/configstore"])
+        .used_by(&["firebase"]),
     owner(
         "Firefox",
         "https://support.mozilla.org/en-US/kb/profiles-where-firefox-stores-user-data",
@@ -154,7 +176,8 @@ pub const CREDENTIALS: &[CredentialOwner] = &[
         "https://fishshell.com/docs/current/cmds/history.html",
         &["~/.local/share/fish/fish_history"],
     ),
-    owner("Fly", "https://fly.io/docs/flyctl/", &["~/.config/fly", "~/.fly"]),
+    owner("Fly", "https://fly.io/docs/flyctl/", &["~/.config/fly", "~/.fly"])
+        .used_by(&["fly", "flyctl"]),
     owner(
         "Gemini CLI",
         "https://geminicli.com/docs/get-started/authentication/",
@@ -169,18 +192,21 @@ pub const CREDENTIALS: &[CredentialOwner] = &[
         "git",
         "https://git-scm.com/docs/git-credential-store",
         &["$XDG_CONFIG_HOME/git/credentials", "~/.config/git/credentials", "~/.git-credentials"],
-    ),
+    )
+    .used_by(&["git"])
+    .in_roots(&[".git-credentials"]),
     owner(
         "GitHub CLI",
         "https://cli.github.com/manual/gh_auth_login",
         &["$GH_CONFIG_DIR", "$XDG_CONFIG_HOME/gh", "~/.config/gh"],
-    ),
+    )
+    .used_by(&["gh"]),
     owner(
         "GitHub Copilot",
         "https://docs.github.com/en/copilot/how-tos/set-up/install-copilot-cli",
         &["~/.config/github-copilot", "~/.copilot/config.json"],
     ),
-    owner("GitLab CLI", "https://docs.gitlab.com/cli/", &["~/.config/glab-cli"]),
+    owner("GitLab CLI", "https://docs.gitlab.com/cli/", &["~/.config/glab-cli"]).used_by(&["glab"]),
     owner(
         "GNOME Keyring",
         "https://wiki.gnome.org/Projects/GnomeKeyring",
@@ -190,7 +216,8 @@ pub const CREDENTIALS: &[CredentialOwner] = &[
         "GnuPG",
         "https://www.gnupg.org/documentation/manuals/gnupg/GPG-Configuration.html",
         &["$GNUPGHOME", "~/.gnupg"],
-    ),
+    )
+    .used_by(&["gpg"]),
     owner(
         "Google Cloud CLI",
         "https://cloud.google.com/sdk/docs/configurations",
@@ -200,7 +227,8 @@ pub const CREDENTIALS: &[CredentialOwner] = &[
             "$XDG_CONFIG_HOME/gcloud",
             "~/.config/gcloud",
         ],
-    ),
+    )
+    .used_by(&["bq", "gcloud", "gsutil"]),
     owner(
         "goose",
         "https://block.github.io/goose/docs/guides/config-files",
@@ -210,19 +238,24 @@ pub const CREDENTIALS: &[CredentialOwner] = &[
         "Gradle",
         "https://docs.gradle.org/current/userguide/build_environment.html",
         &["$GRADLE_USER_HOME/gradle.properties", "~/.gradle/gradle.properties"],
-    ),
-    owner("Helm", "https://helm.sh/docs/helm/helm_registry_login/", &["~/.config/helm/registry"]),
+    )
+    .used_by(&["gradle"]),
+    owner("Helm", "https://helm.sh/docs/helm/helm_registry_login/", &["~/.config/helm/registry"])
+        .used_by(&["helm"]),
     owner(
         "Hetzner Cloud CLI",
         "https://github.com/hetznercloud/cli",
         &["$HCLOUD_CONFIG", "~/.config/hcloud"],
-    ),
+    )
+    .used_by(&["hcloud"]),
     owner(
         "Hex",
         "https://hexdocs.pm/hex/Mix.Tasks.Hex.Config.html",
         &["$HEX_HOME/hex.config", "~/.hex/hex.config"],
-    ),
-    owner("hub", "https://hub.github.com/hub.1.html", &["$XDG_CONFIG_HOME/hub", "~/.config/hub"]),
+    )
+    .used_by(&["mix"]),
+    owner("hub", "https://hub.github.com/hub.1.html", &["$XDG_CONFIG_HOME/hub", "~/.config/hub"])
+        .used_by(&["hub"]),
     owner(
         "Hugging Face",
         "https://huggingface.co/docs/huggingface_hub/package_reference/environment_variables",
@@ -234,8 +267,10 @@ pub const CREDENTIALS: &[CredentialOwner] = &[
             "~/.cache/huggingface/token",
             "~/.huggingface",
         ],
-    ),
-    owner("IBM Cloud CLI", "https://cloud.ibm.com/docs/cli", &["~/.bluemix"]),
+    )
+    .used_by(&["hf", "huggingface-cli"]),
+    owner("IBM Cloud CLI", "https://cloud.ibm.com/docs/cli", &["~/.bluemix"])
+        .used_by(&["ibmcloud"]),
     owner(
         "isync and msmtp",
         "https://marlam.de/msmtp/msmtp.html",
@@ -250,12 +285,14 @@ pub const CREDENTIALS: &[CredentialOwner] = &[
         "Kaggle",
         "https://github.com/Kaggle/kaggle-api",
         &["$KAGGLE_CONFIG_DIR/kaggle.json", "~/.config/kaggle", "~/.kaggle"],
-    ),
+    )
+    .used_by(&["kaggle"]),
     owner(
         "Kubernetes",
         "https://kubernetes.io/docs/concepts/configuration/organize-cluster-access-kubeconfig/",
         &["$KUBECONFIG", "~/.kube"],
-    ),
+    )
+    .used_by(&["helm", "kubectl"]),
     owner(
         "KWallet",
         "https://docs.kde.org/stable5/en/kwalletmanager/kwallet5/",
@@ -265,7 +302,8 @@ pub const CREDENTIALS: &[CredentialOwner] = &[
         "Linode CLI",
         "https://techdocs.akamai.com/cloud-computing/docs/cli",
         &["~/.config/linode-cli"],
-    ),
+    )
+    .used_by(&["linode-cli"]),
     owner(
         "Linux",
         "https://man7.org/linux/man-pages/man5/shadow.5.html",
@@ -306,38 +344,46 @@ pub const CREDENTIALS: &[CredentialOwner] = &[
         "LuaRocks",
         "https://github.com/luarocks/luarocks/blob/main/docs/luarocks_upload.md",
         &["~/.luarocks/upload_config.lua"],
-    ),
+    )
+    .used_by(&["luarocks"]),
     owner(
         "Maven",
         "https://maven.apache.org/guides/mini/guide-encryption.html",
         &["~/.m2/settings-security.xml", "~/.m2/settings.xml"],
-    ),
+    )
+    .used_by(&["mvn"]),
     owner(
         "Mercurial",
         "https://www.mercurial-scm.org/help/topics/config",
         &["~/.config/hg/hgrc", "~/.hgrc"],
-    ),
+    )
+    .used_by(&["hg"]),
     owner(
         "Modal",
         "https://modal.com/docs/reference/modal.config",
         &["$MODAL_CONFIG_PATH", "~/.modal.toml"],
-    ),
+    )
+    .used_by(&["modal"]),
     owner(
         "MySQL",
         "https://dev.mysql.com/doc/refman/8.4/en/option-files.html",
         &["/etc/mysql/debian.cnf", "~/.my.cnf", "~/.mylogin.cnf", "~/.mysql_history"],
-    ),
+    )
+    .used_by(&["mysql", "mysqldump"]),
     owner(
         "Netlify CLI",
         "https://docs.netlify.com/api-and-cli-guides/cli-guides/get-started-with-cli/",
         &["~/.config/netlify", "~/.netlify"],
-    ),
+    )
+    .used_by(&["netlify"]),
     owner(
         "netrc",
         "https://www.gnu.org/software/inetutils/manual/html_node/The-_002enetrc-file.html",
         &["$NETRC", "~/.netrc"],
-    ),
-    owner("ngrok", "https://ngrok.com/docs/agent/config/", &["~/.config/ngrok", "~/.ngrok2"]),
+    )
+    .used_by(&["curl", "git", "heroku", "pip", "uv", "wget"]),
+    owner("ngrok", "https://ngrok.com/docs/agent/config/", &["~/.config/ngrok", "~/.ngrok2"])
+        .used_by(&["ngrok"]),
     owner(
         "Node.js",
         "https://nodejs.org/api/repl.html#persistent-history",
@@ -347,12 +393,15 @@ pub const CREDENTIALS: &[CredentialOwner] = &[
         "npm",
         "https://docs.npmjs.com/cli/configuring-npm/npmrc",
         &["$NPM_CONFIG_USERCONFIG", "$npm_config_userconfig", "~/.npmrc"],
-    ),
+    )
+    .used_by(&["npm", "npx", "pnpm", "yarn"])
+    .in_roots(&[".npmrc"]),
     owner(
         "NuGet",
         "https://learn.microsoft.com/en-us/nuget/consume-packages/configuring-nuget-behavior",
         &["~/.config/NuGet", "~/.nuget/NuGet", "~/.nuget/NuGet.Config"],
-    ),
+    )
+    .used_by(&["dotnet", "nuget"]),
     owner(
         "opencode",
         "https://opencode.ai/docs/providers/",
@@ -368,40 +417,49 @@ pub const CREDENTIALS: &[CredentialOwner] = &[
             "/etc/ssh/ssh_host_rsa_key",
             "~/.ssh",
         ],
-    ),
+    )
+    .used_by(&["git", "rsync", "scp", "sftp", "ssh"]),
     owner(
         "Oracle Cloud CLI",
         "https://docs.oracle.com/en-us/iaas/Content/API/Concepts/sdkconfig.htm",
         &["~/.oci"],
-    ),
-    owner("pass", "https://www.passwordstore.org/", &["$PASSWORD_STORE_DIR", "~/.password-store"]),
+    )
+    .used_by(&["oci"]),
+    owner("pass", "https://www.passwordstore.org/", &["$PASSWORD_STORE_DIR", "~/.password-store"])
+        .used_by(&["pass"]),
     owner(
         "pip",
         "https://pip.pypa.io/en/stable/topics/configuration/",
         &["$PIP_CONFIG_FILE", "~/.config/pip/pip.conf", "~/.pip/pip.conf"],
-    ),
+    )
+    .used_by(&["pip"]),
     owner(
         "PlanetScale CLI",
         "https://planetscale.com/docs/reference/planetscale-cli",
         &["~/.config/planetscale"],
-    ),
-    owner("pnpm", "https://pnpm.io/cli/config", &["~/.config/pnpm/rc"]),
+    )
+    .used_by(&["pscale"]),
+    owner("pnpm", "https://pnpm.io/cli/config", &["~/.config/pnpm/rc"]).used_by(&["pnpm"]),
     owner(
         "Poetry",
         "https://python-poetry.org/docs/repositories/#configuring-credentials",
         &["~/.config/pypoetry/auth.toml"],
-    ),
+    )
+    .used_by(&["poetry"]),
     owner(
         "PostgreSQL",
         "https://www.postgresql.org/docs/current/libpq-pgpass.html",
         &["$PGPASSFILE", "~/.pgpass", "~/.psql_history"],
-    ),
+    )
+    .used_by(&["pg_dump", "psql"]),
     owner(
         "Pulumi",
         "https://www.pulumi.com/docs/iac/cli/commands/pulumi_login/",
         &["$PULUMI_HOME/credentials.json", "~/.pulumi/credentials.json"],
-    ),
-    owner("PyPI", "https://packaging.python.org/en/latest/specifications/pypirc/", &["~/.pypirc"]),
+    )
+    .used_by(&["pulumi"]),
+    owner("PyPI", "https://packaging.python.org/en/latest/specifications/pypirc/", &["~/.pypirc"])
+        .used_by(&["twine"]),
     owner(
         "Python",
         "https://docs.python.org/3/library/site.html#module-sitecustomize",
@@ -412,61 +470,79 @@ pub const CREDENTIALS: &[CredentialOwner] = &[
         "https://qwenlm.github.io/qwen-code-docs/",
         &["~/.qwen/.env", "~/.qwen/oauth_creds.json"],
     ),
-    owner("Railway CLI", "https://docs.railway.com/guides/cli", &["~/.railway"]),
+    owner("Railway CLI", "https://docs.railway.com/guides/cli", &["~/.railway"])
+        .used_by(&["railway"]),
     owner(
         "rclone",
         "https://rclone.org/docs/#config-file",
         &["$RCLONE_CONFIG", "$XDG_CONFIG_HOME/rclone", "~/.config/rclone"],
-    ),
+    )
+    .used_by(&["rclone"]),
     owner(
         "RubyGems",
         "https://guides.rubygems.org/api-key-scopes/",
         &["~/.gem/credentials", "~/.local/share/gem/credentials"],
-    ),
-    owner("s3cmd", "https://s3tools.org/kb/item14.htm", &["~/.s3cfg"]),
-    owner("Scaleway CLI", "https://github.com/scaleway/scaleway-cli", &["~/.config/scw"]),
-    owner("Sentry CLI", "https://docs.sentry.io/cli/configuration/", &["~/.sentryclirc"]),
+    )
+    .used_by(&["gem"]),
+    owner("s3cmd", "https://s3tools.org/kb/item14.htm", &["~/.s3cfg"]).used_by(&["s3cmd"]),
+    owner("Scaleway CLI", "https://github.com/scaleway/scaleway-cli", &["~/.config/scw"])
+        .used_by(&["scw"]),
+    owner("Sentry CLI", "https://docs.sentry.io/cli/configuration/", &["~/.sentryclirc"])
+        .used_by(&["sentry-cli"]),
     owner(
         "Snowflake",
         "https://docs.snowflake.com/en/developer-guide/snowflake-cli/connecting/configure-cli",
         &["$SNOWFLAKE_HOME", "~/.config/snowflake", "~/.snowflake", "~/.snowsql"],
-    ),
+    )
+    .used_by(&["snow", "snowsql"]),
     owner("SQLite", "https://sqlite.org/cli.html", &["~/.sqlite_history"]),
-    owner("Stripe CLI", "https://docs.stripe.com/stripe-cli", &["~/.config/stripe"]),
+    owner("Stripe CLI", "https://docs.stripe.com/stripe-cli", &["~/.config/stripe"])
+        .used_by(&["stripe"]),
     owner(
         "Subversion",
         "https://svnbook.red-bean.com/en/1.8/svn.advanced.confarea.html",
         &["~/.subversion/auth"],
-    ),
-    owner("Supabase CLI", "https://supabase.com/docs/reference/cli/introduction", &["~/.supabase"]),
+    )
+    .used_by(&["svn"]),
+    owner("Supabase CLI", "https://supabase.com/docs/reference/cli/introduction", &["~/.supabase"])
+        .used_by(&["supabase"]),
     owner(
         "Teleport",
         "https://goteleport.com/docs/reference/cli/tsh/",
         &["$TELEPORT_HOME", "~/.tsh"],
-    ),
+    )
+    .used_by(&["tsh"]),
     owner(
         "Terraform",
         "https://developer.hashicorp.com/terraform/cli/config/config-file",
         &["$TF_CLI_CONFIG_FILE", "~/.terraform.d/credentials.tfrc.json", "~/.terraformrc"],
-    ),
-    owner("Turso CLI", "https://docs.turso.tech/cli/introduction", &["~/.config/turso"]),
+    )
+    .used_by(&["terraform"]),
+    owner("Turso CLI", "https://docs.turso.tech/cli/introduction", &["~/.config/turso"])
+        .used_by(&["turso"]),
     owner(
         "uv",
         "https://docs.astral.sh/uv/concepts/authentication/http/",
         &["$UV_CREDENTIALS_DIR", "$XDG_DATA_HOME/uv/credentials", "~/.local/share/uv/credentials"],
-    ),
+    )
+    .used_by(&["uv"]),
     owner(
         "Vault",
         "https://developer.hashicorp.com/vault/docs/commands/token-helper",
         &["~/.vault-token"],
-    ),
-    owner("Vercel CLI", "https://vercel.com/docs/cli", &["~/.local/share/com.vercel.cli"]),
+    )
+    .used_by(&["vault"]),
+    owner("Vercel CLI", "https://vercel.com/docs/cli", &["~/.local/share/com.vercel.cli"])
+        .used_by(&["vercel"]),
     owner(
         "Wrangler",
         "https://developers.cloudflare.com/workers/wrangler/",
         &["~/.config/.wrangler", "~/.wrangler"],
-    ),
-    owner("Yarn", "https://yarnpkg.com/configuration/yarnrc", &["~/.yarnrc", "~/.yarnrc.yml"]),
+    )
+    .used_by(&["wrangler"]),
+    owner("Yarn", "https://yarnpkg.com/configuration/yarnrc", &["~/.yarnrc", "~/.yarnrc.yml"])
+        .used_by(&["yarn"])
+        .in_roots(&[".yarnrc.yml"]),
     owner(
         "zsh",
         "https://zsh.sourceforge.io/Doc/Release/Options.html#History",
@@ -479,7 +555,35 @@ const fn owner(
     source: &'static str,
     places: &'static [&'static str],
 ) -> CredentialOwner {
-    CredentialOwner { owner, source, places }
+    CredentialOwner { owner, source, places, programs: &[], in_roots: &[] }
+}
+
+impl CredentialOwner {
+    const fn used_by(mut self, programs: &'static [&'static str]) -> Self {
+        self.programs = programs;
+        self
+    }
+
+    const fn in_roots(mut self, names: &'static [&'static str]) -> Self {
+        self.in_roots = names;
+        self
+    }
+}
+
+/// Returns the owners of secrets that a command uses.
+pub(crate) fn owners_of(program: &str) -> impl Iterator<Item = &'static CredentialOwner> {
+    CREDENTIALS.iter().filter(move |owner| owner.programs.contains(&program))
+}
+
+/// Returns the places of a user's own secrets, whether they exist or not.
+pub(crate) fn user_paths(
+    owner: &CredentialOwner,
+    variable: &dyn Fn(&str) -> Option<OsString>,
+    home: &Path,
+) -> Vec<PathBuf> {
+    // Files of the system belong to services.
+    let places = owner.places.iter().filter(|place| !place.starts_with('/'));
+    places.flat_map(|place| paths_of(place, variable, home)).collect()
 }
 
 /// Returns all of the places, whether they exist or not: what is made there later is hidden as well.
@@ -522,8 +626,12 @@ mod tests {
     #[test]
     fn lists_are_sorted_so_that_twins_show() {
         assert!(CREDENTIALS.is_sorted_by_key(|it| it.owner.to_lowercase()));
-        for CredentialOwner { owner, source, places } in CREDENTIALS {
+        for CredentialOwner { owner, source, places, programs, in_roots } in CREDENTIALS {
             assert!(places.is_sorted() && !places.is_empty(), "{owner}");
+            assert!(
+                programs.is_sorted() && (in_roots.is_empty() || !programs.is_empty()),
+                "{owner}"
+            );
             assert!(source.starts_with("https://"), "{owner}");
         }
         let mut all: Vec<&str> = CREDENTIALS.iter().flat_map(|it| it.places).copied().collect();
