@@ -199,7 +199,9 @@ pub fn resolve_with(
         }
     };
     let project = ProjectRuleFile::for_root(host, &root);
-    let of_preset = preset.rules().into_iter().map(|rule| (RuleScope::Preset, rule));
+    let mut of_preset = preset.rules();
+    of_preset.extend(required_hosts(preset, &manifest.requires));
+    let of_preset = of_preset.into_iter().map(|rule| (RuleScope::Preset, rule));
     let of_manifest = permissions.into_iter().map(|rule| (RuleScope::Manifest, rule));
     let of_user = user.manifest.permissions.into_iter().map(|rule| (RuleScope::User, rule));
     let of_project = project.rules(examples)?.into_iter().map(|rule| (RuleScope::Project, rule));
@@ -308,6 +310,18 @@ pub fn roots(
     let further = manifest.roots.iter().map(|root| directory.join(root));
     let root = root(overrides, manifest, directory, &host.working_directory()?);
     Ok(std::iter::once(root).chain(further).collect())
+}
+
+/// Returns the rules for the hosts that the manifest requires. Commands reach such a host without a question, and so do tools.
+/// The rules belong to the preset, so that every rule that a person wrote comes before them.
+fn required_hosts(preset: Preset, requires: &RequirementSet) -> Vec<Rule> {
+    match preset {
+        Preset::ReadOnly | Preset::Ask | Preset::Full => Vec::new(),
+        Preset::Workspace => {
+            let hosts = requires.net.hosts.iter();
+            hosts.map(|host| Rule::new("net.fetch", host, RuleAction::Allow)).collect()
+        }
+    }
 }
 
 /// Hosts are required as well as allowed: without a requirement, a rule for all hosts would grant none.

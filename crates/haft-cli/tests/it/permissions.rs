@@ -569,3 +569,34 @@ fn what_no_rule_decided_says_what_would_change_it() {
         "#]],
     );
 }
+
+/// Commands reach such a host without a question, so tools do, too. Every rule comes before it.
+#[test]
+fn a_host_that_the_manifest_requires_needs_no_question() {
+    let world = World::with_files();
+    let explain = |manifest: &str| {
+        world.write("work/haft.toml", manifest);
+        world.run(&["trust", "--yes"]);
+        let input = r#"{"url":"http://docs.example/"}"#;
+        world.json(&["permissions", "explain", "web_fetch", input, "--json"])["outcome"].clone()
+    };
+    let requires = "[requires]\nnet.hosts = [\"docs.example\"]\n";
+    let rule = |action: &str| {
+        format!("{requires}[[permissions]]\npermission = \"net.fetch\"\naction = \"{action}\"\n")
+    };
+    for (manifest, expect) in [
+        (String::new(), "ask"),
+        (requires.to_owned(), "allow"),
+        (format!("preset = \"ask\"\n{requires}"), "ask"),
+        (rule("ask"), "ask"),
+        (rule("deny"), "deny"),
+        ("[requires]\nnet.hosts = [\"other.example\"]\n".to_owned(), "ask"),
+    ] {
+        assert_eq!(explain(&manifest), expect, "{manifest}");
+    }
+    world.write("work/haft.toml", requires);
+    world.run(&["trust", "--yes"]);
+    let rules = listed(&world, &["permissions", "list", "--source"]);
+    let line = rules.lines().find(|line| line.contains("docs.example")).unwrap_or_default();
+    assert!(line.contains("allow") && line.ends_with("/work/haft.toml"), "{rules}");
+}

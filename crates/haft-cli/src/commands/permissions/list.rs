@@ -79,6 +79,7 @@ pub(super) async fn run(shows_source: bool, cx: &CliContext) -> CommandResult {
         RuleScope::Project => &project,
         RuleScope::Session => "command line",
     };
+    let of_preset = settings.preset.rules();
     let mut of_manifest = RuleLines::read(settings.manifest.as_deref());
     let mut of_user = RuleLines::read(settings.user_configuration.as_deref());
     let mut of_project = RuleLines::read(Some(settings.project.path()));
@@ -94,7 +95,10 @@ pub(super) async fn run(shows_source: bool, cx: &CliContext) -> CommandResult {
             RuleScope::Project => of_project.take(rule),
             RuleScope::Preset | RuleScope::Builtin | RuleScope::Agent | RuleScope::Session => None,
         };
-        RuleListEntry { number, scope: *scope, origin: origin(*scope), line, rule }
+        // Hosts that the manifest requires are rules of the preset that the preset does not have by itself.
+        let is_required = *scope == RuleScope::Preset && !of_preset.contains(rule);
+        let origin = if is_required { manifest.as_str() } else { origin(*scope) };
+        RuleListEntry { number, scope: *scope, origin, line, rule }
     });
     let answer = PermissionListReport {
         rules: listed.collect(),
