@@ -73,7 +73,7 @@ pub use context::{
 pub use surface::{
     BoxFuture, DirectoryEntry, FileChange, FileChangeError, FilePath, FileStamp, Fs, FsEntryKind,
     OpenRegularFile, Precondition, ProcessEnding, Shell, ShellOutcome, ShellRequest, Todo,
-    TodoPriority, TodoStatus, TodoStore,
+    TodoPriority, TodoStatus, TodoStore, signal_text,
 };
 
 pub use background_process::{

@@ -70,7 +70,7 @@ pub struct ShellRequirement {
 
 /// Matches one argument.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "expected a text, { wildcard = true } or { prefix = \"…\" }")]
 pub enum ArgPattern {
     /// This very text.
     Exact(String),

@@ -252,6 +252,37 @@ pub enum ProcessEnding {
     Aborted,
 }
 
+/// Returns a signal that ended a process in words: its number and its name on Linux.
+///
+/// ```
+/// assert_eq!(haft_contract::signal_text(9), "signal 9 (SIGKILL)");
+/// assert_eq!(haft_contract::signal_text(40), "signal 40");
+/// ```
+pub fn signal_text(signal: i32) -> String {
+    let name = match signal {
+        1 => "SIGHUP",
+        2 => "SIGINT",
+        3 => "SIGQUIT",
+        4 => "SIGILL",
+        5 => "SIGTRAP",
+        6 => "SIGABRT",
+        7 => "SIGBUS",
+        8 => "SIGFPE",
+        9 => "SIGKILL",
+        10 => "SIGUSR1",
+        11 => "SIGSEGV",
+        12 => "SIGUSR2",
+        13 => "SIGPIPE",
+        14 => "SIGALRM",
+        15 => "SIGTERM",
+        24 => "SIGXCPU",
+        25 => "SIGXFSZ",
+        31 => "SIGSYS",
+        _ => return format!("signal {signal}"),
+    };
+    format!("signal {signal} ({name})")
+}
+
 /// The result of a command.
 #[derive(Clone, Debug)]
 pub struct ShellOutcome {

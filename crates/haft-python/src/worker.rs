@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use haft_contract::{
     BackgroundProcess, BackgroundProcessRequest, BackgroundProcesses, ChannelRead, ProcessChannel,
-    ProcessEnding, ProcessWriteAccess, RunId, ToolError, ToolOutput,
+    ProcessEnding, ProcessWriteAccess, RunId, ToolError, ToolOutput, signal_text,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -258,7 +258,9 @@ impl PythonWorker {
     async fn describe_end(&mut self) -> String {
         let how = match self.process.wait_for_exit().await {
             Ok(ProcessEnding::Exited(status)) => format!("ended with status {status}"),
-            Ok(ProcessEnding::Signalled(signal)) => format!("was ended by signal {signal}"),
+            Ok(ProcessEnding::Signalled(signal)) => {
+                format!("was ended by {}", signal_text(signal))
+            }
             Ok(ProcessEnding::TimedOut | ProcessEnding::Aborted) => "was stopped".to_owned(),
             Err(err) => format!("ended, and the reason is unknown: {}", err.message),
         };

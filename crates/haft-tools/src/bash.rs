@@ -8,7 +8,7 @@ use haft_contract::limits::{
 use haft_contract::{
     Access, CommandLine, Cx, Effect, ErrorCode, OutputBody, PartialWord, ProcessEnding,
     RequirementSet, ShellOutcome, ShellParameter, ShellRequest, ShellRequirement, Tool, ToolError,
-    ToolKind, ToolOutput,
+    ToolKind, ToolOutput, signal_text,
 };
 use haft_shell::{CommandWord, FileUse, FileUseMode, ShellAnalysis, analyze_argv, analyze_line};
 use schemars::JsonSchema;
@@ -272,7 +272,7 @@ pub(crate) fn command_output(
             (ErrorCode::CommandFailed, format!("{program} exited with status {status}"))
         }
         ProcessEnding::Signalled(signal) => {
-            (ErrorCode::CommandFailed, format!("{program} was ended by signal {signal}"))
+            (ErrorCode::CommandFailed, format!("{program} was ended by {}", signal_text(signal)))
         }
         ProcessEnding::TimedOut => (
             ErrorCode::ProcessTimeout,

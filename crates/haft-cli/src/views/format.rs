@@ -87,7 +87,7 @@ pub(crate) fn print_list(
     };
     match form.format {
         ToolListFormat::Table => table::print_list(contracts),
-        ToolListFormat::Json => output::write_json(&contracts),
+        ToolListFormat::Json => output::write_json(&each(contract_json)),
         ToolListFormat::Openai => output::write_pretty_json(&each(form.openai_tool())),
         ToolListFormat::Anthropic => output::write_pretty_json(&each(anthropic::tool)),
         ToolListFormat::Gemini => {
@@ -102,10 +102,18 @@ pub(crate) fn print_list(
 pub(crate) fn print_one(form: CheckedListFormat, contract: &Contract) -> Result<(), CommandError> {
     match form.format {
         ToolListFormat::Table => table::print_one(contract),
-        ToolListFormat::Json => output::write_json(contract),
+        ToolListFormat::Json => output::write_json(&contract_json(contract)),
         ToolListFormat::Openai => output::write_pretty_json(&form.openai_tool()(contract)),
         ToolListFormat::Anthropic => output::write_pretty_json(&anthropic::tool(contract)),
         ToolListFormat::Gemini => output::write_pretty_json(&gemini::declaration(contract)),
         ToolListFormat::Mcp => output::write_pretty_json(&tool_json(contract)),
     }
+}
+
+/// Returns everything that haft knows of a tool, with its effect also as the pair of flags.
+fn contract_json(contract: &Contract) -> Value {
+    let mut fields = json!(contract);
+    fields["sideEffect"] = contract.effect.side_effect().into();
+    fields["idempotent"] = contract.effect.idempotent().into();
+    fields
 }

@@ -131,7 +131,7 @@ fn no_tool_of_that_name() {
 fn one_tool_for_each_api() {
     let world = World::new();
     world.check(&["tools", "show", "glob", "--json"], &expect![[r#"
-        {"id":"glob","description":"Find files by glob (`*`, `**`, `?`, `[a-z]`, `{a,b}`), sorted by path. Skips files ignored by .gitignore, and hidden files unless the pattern names them (`**/.env*`).","parameters":{"type":"object","additionalProperties":false,"properties":{"pattern":{"type":"string","description":"Relative to `path`. Without a slash: at any depth (`./*.rs`: top only). Ending in a slash: directories."},"path":{"type":"string","description":"Directory to look in; default: the root."}},"required":["pattern"]},"requires":{"fs":{"read":["{workspace}/**"]}},"effect":"read","dangerous":false,"kind":"search","output_limit":{"entries":1000},"accepts_key":false}
+        {"id":"glob","description":"Find files by glob (`*`, `**`, `?`, `[a-z]`, `{a,b}`), sorted by path. Skips files ignored by .gitignore, and hidden files unless the pattern names them (`**/.env*`).","parameters":{"type":"object","additionalProperties":false,"properties":{"pattern":{"type":"string","description":"Relative to `path`. Without a slash: at any depth (`./*.rs`: top only). Ending in a slash: directories."},"path":{"type":"string","description":"Directory to look in; default: the root."}},"required":["pattern"]},"requires":{"fs":{"read":["{workspace}/**"]}},"effect":"read","dangerous":false,"kind":"search","output_limit":{"entries":1000},"accepts_key":false,"sideEffect":false,"idempotent":true}
         --- status 0
     "#]]);
     world.check(&["tools", "show", "glob", "--format", "openai"], &expect![[r#"

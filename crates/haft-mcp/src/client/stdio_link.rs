@@ -22,7 +22,7 @@ use super::limits::{
 };
 use super::server_link::McpServerLink;
 use super::unsolicited::UnsolicitedMessages;
-use haft_contract::{clean, end_of};
+use haft_contract::{clean, end_of, signal_text};
 
 /// Messages in the send queue and in the receive queue, each.
 const WAITING_MAX: usize = 64;
@@ -94,7 +94,7 @@ pub(super) fn link_process(process: Box<dyn BackgroundProcess>) -> (StdioTranspo
                 format!("its process ended with status {status}{limit}")
             }
             (StdioEnd::Closed, Ok(ProcessEnding::Signalled(signal))) => {
-                format!("its process was ended by signal {signal}{limit}")
+                format!("its process was ended by {}{limit}", signal_text(signal))
             }
             (StdioEnd::Closed, Ok(ProcessEnding::TimedOut | ProcessEnding::Aborted)) => {
                 format!("it closed its output{limit}")

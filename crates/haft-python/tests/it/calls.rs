@@ -306,7 +306,7 @@ async fn a_worker_that_ends_is_replaced_and_its_end_is_said() {
         .check_last(
             "crashes",
             expect![[r#"
-        TOOL_FAILED: the process of hostile.py was ended by signal 11 in the middle of the call
+        TOOL_FAILED: the process of hostile.py was ended by signal 11 (SIGSEGV) in the middle of the call
     "#]],
         )
         .await;
