@@ -121,12 +121,12 @@ impl PolicyDecision {
                 RuleScope::Agent => {
                     "what an agent's file denies no answer and no rule elsewhere allows".to_owned()
                 }
-                RuleScope::Preset
-                | RuleScope::Manifest
-                | RuleScope::User
-                | RuleScope::Project
-                | RuleScope::Session => {
+                RuleScope::Manifest => {
                     "what the manifest denies only the manifest can allow".to_owned()
+                }
+                // Denies of these scopes are not fixed.
+                RuleScope::Preset | RuleScope::User | RuleScope::Project | RuleScope::Session => {
+                    "that rule would have to change".to_owned()
                 }
             },
             (RuleRemedy::Change(held), DecisionBasis::Rule(decided))
