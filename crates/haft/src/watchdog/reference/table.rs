@@ -60,6 +60,8 @@ pub(super) enum ArgumentCondition {
     Last(&'static [&'static str]),
     /// Some argument is one of these.
     AnyOf(&'static [&'static str]),
+    /// sysctl sets a value, or loads some from files.
+    SetsKernelValue,
 }
 
 impl ArgumentCondition {
@@ -71,6 +73,12 @@ impl ArgumentCondition {
             || arguments.iter().find(|word| !word.starts_with('-')).map(String::as_str);
         match self {
             Self::Always => true,
+            Self::SetsKernelValue => arguments.iter().any(|word| {
+                let is_short = word.starts_with('-') && !word.starts_with("--");
+                word.contains('=')
+                    || (is_short && word.contains(['f', 'p', 'w']))
+                    || ["--load", "--system", "--write"].contains(&word.as_str())
+            }),
             Self::NamesVital => arguments.iter().any(vital),
             Self::LastNamesVital => arguments.last().is_some_and(vital),
             Self::SetsVital(key) => {
@@ -291,14 +299,22 @@ pub(super) const COMMAND_RULES: &[CommandRule] = &[
     CommandRule {
         programs: &[
             "chroot", "crontab", "doas", "groupadd", "groupdel", "insmod", "iptables", "losetup", "modprobe", "mount", "nft", "nsenter",
-            "passwd", "pkexec", "rmmod", "runuser", "setcap", "su", "sudo", "swapoff", "swapon", "sysctl", "umount", "useradd", "userdel",
+            "passwd", "pkexec", "rmmod", "runuser", "setcap", "su", "sudo", "swapoff", "swapon", "umount", "useradd", "userdel",
             "usermod", "visudo",
         ],
         when: ArgumentCondition::Always,
         severity: RuleSeverity::Ask,
         reason: PRIVILEGED,
-        matches: &["sudo make install", "/usr/bin/sudo -n true", "su -c id", "mount /dev/sdb1 /mnt", "sysctl -w a=b", "env A=1 sudo id"],
+        matches: &["sudo make install", "/usr/bin/sudo -n true", "su -c id", "mount /dev/sdb1 /mnt", "env A=1 sudo id"],
         not_matches: &["echo sudo", "git commit -m sudo", "timeout 5 grep sudo x", "xargs -n 1 grep mount"],
+    },
+    CommandRule {
+        programs: &["sysctl"],
+        when: ArgumentCondition::SetsKernelValue,
+        severity: RuleSeverity::Ask,
+        reason: PRIVILEGED,
+        matches: &["sysctl -w a=b", "sysctl a=b", "sysctl -p", "sysctl --system", "sysctl -qw a=b"],
+        not_matches: &["sysctl -n hw.ncpu", "sysctl -a", "sysctl kernel.hostname"],
     },
     CommandRule {
         programs: &["chown", "chgrp"],
