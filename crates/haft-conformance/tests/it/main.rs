@@ -19,6 +19,27 @@ const SUITE: &str = "node_modules/@modelcontextprotocol/conformance/dist/index.j
 /// The revisions that haft speaks.
 const REVISIONS: [&str; 2] = ["2025-11-25", "2026-07-28"];
 
+/// Scenarios about features that only a program with the crate has. The programs of haft do not have them.
+const CRATE_ONLY: [&str; 17] = [
+    "logging-set-level",
+    "tools-call-with-logging",
+    "tools-call-sampling",
+    "elicitation-sep1034-defaults",
+    "resources-subscribe",
+    "resources-unsubscribe",
+    "prompts-get-embedded-resource",
+    "prompts-get-with-image",
+    "input-required-result-basic-sampling",
+    "input-required-result-basic-list-roots",
+    "input-required-result-multiple-input-requests",
+    "input-required-result-multi-round",
+    "input-required-result-non-tool-request",
+    "input-required-result-capability-check",
+    "input-required-result-unsupported-methods",
+    "elicitation-sep1034-client-defaults",
+    "sep-2322-client-request-state",
+];
+
 /// A running server with the fixtures. It ends with its input.
 struct Fixtures {
     server: Child,
@@ -135,7 +156,8 @@ fn table(side: Side<'_>, revision: &str) -> String {
         match reason(&scenario) {
             None => {
                 assert_eq!(failed, 0, "{scenario} is required by {revision}\n{report}");
-                let _ = writeln!(required, "| {scenario} | {passed} | {failed} |");
+                let mark = if CRATE_ONLY.contains(&&*scenario) { " (crate)" } else { "" };
+                let _ = writeln!(required, "| {scenario}{mark} | {passed} | {failed} |");
             }
             Some((_, reason)) => {
                 let _ = writeln!(others, "| {scenario} | {passed} | {failed} | {reason} |");
@@ -159,11 +181,14 @@ This file holds the results of the protocol's official conformance suite (`@mode
 results, or if a check that a revision requires fails.
 
 *Server.* The suite calls tools, resources and prompts by certain names. `crates/haft-conformance` offers them as ordinary tools of haft, through
-the same pipeline, front end and listener as `haft serve`. haft does not implement two optional features: the extension for
-tasks, and parameters in headers that a tool's schema names.
+the same pipeline, front end and listener as `haft serve`. `haft mcp` and `haft serve` offer their own tools, cut outputs as resources, skills as
+prompts, and completion. Rows with «crate» are about features that only a program with the crate `haft-mcp` has: samplings, log lines, subscriptions,
+and prompts with images or questions. haft does not implement two optional features: the extension for tasks, and parameters in headers that a tool's
+schema names.
 
 *Client.* The client is haft's own. The tools of the suite's servers are tools of haft and are called through the same pipeline. The test accepts at once
-the logins that a person would accept. haft does not implement two optional features: logins without a person, and proofs of
+the logins that a person would accept. In rows with «crate», the test also fills in the forms of servers. The programs decline these forms, because a
+server may not ask the user through haft. haft does not implement two optional features: logins without a person, and proofs of
 possession. haft calls no tool of the suite with the schema of another one.
 
 ";
@@ -178,6 +203,9 @@ fn what_the_revisions_require_passes() {
     fixtures.end();
     for revision in REVISIONS {
         found.push_str(&table(Side::Client, revision));
+    }
+    for scenario in CRATE_ONLY {
+        assert!(found.contains(&format!("| {scenario} (crate) |")), "{scenario}");
     }
     expect_file!["../../../../docs/conformance.md"].assert_eq(&format!("{}\n", found.trim_end()));
 }

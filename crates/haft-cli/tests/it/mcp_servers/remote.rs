@@ -100,6 +100,27 @@ fn a_token_comes_from_the_environment_and_shows_nowhere() {
     assert!(missing.contains("FAR_TOKEN, which is not set: export FAR_TOKEN=…"), "{missing}");
 }
 
+/// A later process begins with the list that an earlier one kept, and sends the headers all the same.
+#[test]
+fn parameters_that_a_schema_names_are_sent_as_headers_too() {
+    let (world, _server) = with_remote("modern", "");
+    for text in ["hi", "über\nall"] {
+        let answer = call(&world, "far_echo", &json!({"text": text, "place": {"zone": 7}}));
+        assert_eq!(said(&answer), json!(text).to_string());
+    }
+    let asked = asked(&world, "modern");
+    let params = |line: &'_ str| line.strip_prefix("PARAMS tools/call ").map(str::to_owned);
+    let params: Vec<String> = asked.lines().filter_map(params).collect();
+    let expected = [
+        r#"{"mcp-param-text": "hi", "mcp-param-zone": "7"}"#,
+        r#"{"mcp-param-text": "=?base64?w7xiZXIKYWxs?=", "mcp-param-zone": "7"}"#,
+    ];
+    assert_eq!(params, expected, "{asked}");
+    // A tool whose schema breaks the rules for headers is left out.
+    let listed = world.run(&["mcp", "test", "far"]);
+    assert!(listed.contains("far_echo") && !listed.contains("far_odd"), "{listed}");
+}
+
 #[test]
 fn a_redirect_is_not_followed() {
     let world = World::with_files();
