@@ -1,33 +1,31 @@
-//! Two lines of policy hold and stay out of the way: of the command lines of everyday work, haft refuses none because of
-//! them, and asks about one in a hundred at most. The lines are in `everyday/lines.txt`. The decision is the pipeline's,
-//! with the default preset and the sandbox. A part of the lines also runs.
+//! Two lines of policy hold and stay out of the way: of the command lines of everyday work, haft refuses none, and asks about one
+//! in a hundred at most. The lines are in `everyday/lines.txt`. Each line goes through `haft mcp` and runs in the sandbox, with
+//! both lines of policy and the default preset. A part of the lines is compared with what they do without haft.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use haft_app::{SettingOverrides, compose, host::AppHost, settings};
-use haft_policy::RuleAction;
 use serde_json::{Value, json};
 
 use crate::mcp_wire::driver::{Server, haft};
 
-/// The line about a command that does not run.
-const COMMAND_RULE: &str = r#"
+/// The two lines: a command that does not run, and a file that no program reads.
+const POLICY: &str = r#"
 [[permissions]]
 permission = "bash"
 pattern = "git push"
 action = "deny"
-"#;
 
-/// The line about a file that no program reads.
-const PATH_RULE: &str = r#"
 [[permissions]]
 permission = "fs.read"
 pattern = ".env"
 action = "deny"
 "#;
+/// The text of the file that no program reads.
+const SECRET: &str = "s3cret-of-the-user";
 
 const LINES: &str = include_str!("everyday/lines.txt");
 /// Stands for an end of line within a line of the file.
@@ -36,11 +34,16 @@ const LINE_END: char = '⏎';
 const LINES_MIN: usize = 400;
 /// The smallest number of lines that have to run.
 const RUN_MIN: usize = 150;
+/// Lines that run at the same time.
+const AT_ONCE: usize = 6;
+/// Time of one line, in milliseconds. Whether it ends does not matter.
+const LINE_MS: u64 = 2_000;
 
 /// Files of the repository that lines run in.
 const FILES: &[(&str, &str)] = &[
-    (".env", "SECRET=1\n"),
-    ("haft.toml", COMMAND_RULE),
+    (".env", SECRET),
+    (".gitignore", ".env\n"),
+    ("haft.toml", POLICY),
     (
         "src/app.py",
         "import lib\n\n\ndef main():\n    print('hello world', lib.add(1, 2))\n\n\nmain()\n",
@@ -115,54 +118,91 @@ fn variables(root: &Path) -> [(&'static str, String); 5] {
     ]
 }
 
+/// Returns `haft mcp` in a root, with the default preset.
+fn server(root: &Path) -> Server {
+    let mut command = Command::new(haft());
+    command.args(["mcp", "--no-snapshots"]).current_dir(root).env_clear().envs(variables(root));
+    command.stderr(Stdio::null());
+    Server::of_legacy(command)
+}
+
+/// The end of a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum LineEnd {
+    /// It ran, and succeeded or not.
+    Ran,
+    /// A person would have been asked.
+    Asked,
+    /// It did not run.
+    Refused,
+}
+
+/// Returns the end of the line that an answer is about.
+fn end_of(answer: &Value) -> LineEnd {
+    let meta = &answer["result"]["_meta"];
+    match meta["haft/code"].as_str() {
+        None if answer["result"].is_object() => LineEnd::Ran,
+        // A program that is not installed cannot be started.
+        Some("TOOL_COMMAND_FAILED" | "PROCESS_TIMEOUT" | "PROCESS_SPAWN_FAILED") => LineEnd::Ran,
+        Some("PERMISSION_DENIED")
+            if ["no_answer", "watchdog"]
+                .iter()
+                .any(|by| meta["haft/refusal"]["decided_by"] == *by) =>
+        {
+            LineEnd::Asked
+        }
+        Some(_) | None => LineEnd::Refused,
+    }
+}
+
+fn text_of(answer: &Value) -> String {
+    let blocks = answer["result"]["content"].as_array().into_iter().flatten();
+    blocks.filter_map(|block| block["text"].as_str()).collect()
+}
+
 #[test]
 fn everyday_lines_are_neither_refused_nor_asked_about() {
     let directory = tempfile::tempdir().unwrap();
     let root = directory.path().canonicalize().unwrap().join("work");
+    fs::create_dir_all(root.with_file_name("home")).unwrap();
     lay_out(&root);
-    fs::write(root.join("haft.toml"), format!("{COMMAND_RULE}{PATH_RULE}")).unwrap();
-    let host = AppHost::isolated(&root.with_file_name("state")).unwrap();
-    let host = host.in_directory(root.clone()).using_program(haft().into());
-    let settings = settings::resolve(&SettingOverrides::default(), &host).unwrap();
+    let mut server = server(&root);
     let lines = lines("");
     assert!(lines.len() >= LINES_MIN, "{} lines", lines.len());
-    let (mut asked, mut refused, mut about_paths) = (Vec::new(), Vec::new(), Vec::new());
-    let runtime = tokio::runtime::Runtime::new().unwrap();
-    runtime.block_on(async {
-        let haft = compose::unrecorded_runtime(&settings, &host).await.unwrap();
-        let connection = compose::open_connection(&haft, &settings, &host, "test").unwrap();
-        for line in &lines {
-            let explained = connection.explain("bash", json!({ "cmd": line })).await.unwrap();
-            let why = || {
-                let access = explained.accesses.iter().find(|it| it.action != RuleAction::Allow);
-                let refusal = explained.refusal.as_ref().map(|refusal| refusal.because.clone());
-                let asks = access.map(|access| access.text.clone());
-                let reason = refusal.or(asks).or(explained.reasons.first().cloned());
-                format!("{line}\n    {}", reason.unwrap_or_default())
-            };
-            match explained.outcome {
-                RuleAction::Allow => {}
-                // How far a command reaches into directories is for the layer that holds paths.
-                RuleAction::Ask
-                    if explained.accesses.iter().any(|it| it.action == RuleAction::Ask)
-                        && explained.accesses.iter().all(|it| {
-                            it.action == RuleAction::Allow || it.access.starts_with("fs.")
-                        }) =>
-                {
-                    about_paths.push(why());
-                }
-                RuleAction::Ask => asked.push(why()),
-                RuleAction::Deny => refused.push(why()),
-            }
+    let mut found: BTreeMap<LineEnd, Vec<String>> = BTreeMap::new();
+    let mut left = lines.iter();
+    let mut running: BTreeMap<u64, &String> = BTreeMap::new();
+    loop {
+        while running.len() < AT_ONCE
+            && let Some(line) = left.next()
+        {
+            let arguments = json!({"cmd": line, "opts": {"timeout_ms": LINE_MS}});
+            let params = json!({"name": "bash", "arguments": arguments});
+            running.insert(server.begin("tools/call", params), line);
         }
-        // Of the two lines, the second has to hold.
-        let push = connection.explain("bash", json!({ "cmd": "git push origin main" })).await;
-        assert_eq!(push.unwrap().outcome, RuleAction::Deny);
-    });
-    let counts = (asked.len(), about_paths.len(), refused.len());
-    println!("{} lines; asked, asked about paths, refused: {counts:?}", lines.len());
-    println!("{}", about_paths.join("\n"));
+        if running.is_empty() {
+            break;
+        }
+        let answer = server.receive();
+        let line = running.remove(&answer["id"].as_u64().unwrap()).unwrap();
+        let said = text_of(&answer);
+        assert!(!said.contains(SECRET), "{line}: {said}");
+        found.entry(end_of(&answer)).or_default().push(format!("{line}\n    {said}"));
+    }
+    // The two lines of policy hold.
+    let push = server.call("bash", json!({"cmd": "git push origin main"}));
+    assert_eq!(push["result"]["_meta"]["haft/code"], "PERMISSION_DENIED", "{push}");
+    let read = text_of(&server.call("bash", json!({"cmd": "python3 -c \"open('.env')\""})));
+    assert!(read.contains(".env is hidden from this command"), "{read}");
+    server.end();
+    let mut of = |end: LineEnd| found.remove(&end).unwrap_or_default();
+    let [ran, asked, refused] = [LineEnd::Ran, LineEnd::Asked, LineEnd::Refused].map(&mut of);
+    println!("{} lines: {} ran, {} ask", lines.len(), ran.len(), asked.len());
+    println!("{} refused; asked:\n{}", refused.len(), asked.join("\n"));
     assert!(refused.is_empty(), "{} refused:\n{}", refused.len(), refused.join("\n"));
+    let documented = include_str!("../../../../docs/security.md");
+    let figures = format!("| {} lines | 0 refused, {} asked |", lines.len(), asked.len());
+    assert!(documented.contains(&figures), "{figures}");
     assert!(
         asked.len() * 100 <= lines.len(),
         "{} of {} ask:\n{}",
@@ -181,11 +221,8 @@ fn everyday_lines_run_as_they_do_without_haft() {
         fs::create_dir_all(root.with_file_name("home")).unwrap();
         lay_out(root);
     }
-    let mut command = Command::new(haft());
-    command.arg("mcp").current_dir(&confined).env_clear().envs(variables(&confined));
-    command.stderr(Stdio::null());
-    let mut server = Server::of_legacy(command);
-    let (mut ran, mut failed) = (0, Vec::new());
+    let mut server = server(&confined);
+    let (mut ran, mut withheld, mut failed) = (0, Vec::new(), Vec::new());
     for line in lines("run") {
         // A program that is not installed here, or needs what is not, says nothing about haft.
         if bash(&plain, &line) != Some(0) {
@@ -193,12 +230,18 @@ fn everyday_lines_run_as_they_do_without_haft() {
         }
         ran += 1;
         let answer = server.call("bash", json!({ "cmd": line }));
-        if answer["result"]["isError"] == Value::Bool(true) || answer.get("error").is_some() {
-            failed.push(format!("{line}\n    {}", answer["result"]["content"][0]["text"]));
+        if answer["result"]["isError"] != Value::Bool(true) && answer.get("error").is_none() {
+            continue;
         }
+        let said = text_of(&answer);
+        // A line about all files, such as `cp -r . /tmp`, fails because of the one, and says so.
+        let is_of_rule = said.contains(".env is hidden from this command by the manifest rule");
+        let failures = if is_of_rule { &mut withheld } else { &mut failed };
+        failures.push(format!("{line}\n    {said}"));
     }
     server.end();
-    println!("{ran} lines ran, {} failed", failed.len());
+    println!("{ran} lines ran, {} failed because of .env:\n{withheld:#?}", withheld.len());
     assert!(ran >= RUN_MIN, "only {ran} lines ran");
+    assert!(withheld.len() * 20 <= ran, "{} of {ran}: {withheld:#?}", withheld.len());
     assert!(failed.is_empty(), "{} of {ran} failed:\n{}", failed.len(), failed.join("\n"));
 }

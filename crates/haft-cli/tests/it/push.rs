@@ -211,7 +211,7 @@ impl Drop for GitDaemon {
 }
 
 /// Returns the ways, and whether words stop each.
-fn ways() -> Vec<(&'static str, bool)> {
+pub(crate) fn ways() -> Vec<(&'static str, bool)> {
     let mut by_words = false;
     let mut ways = Vec::new();
     for line in WAYS.lines() {

@@ -4,6 +4,7 @@
 mod batch;
 mod changes;
 mod reads;
+mod servers;
 
 use std::fs;
 use std::process::Command;
@@ -82,7 +83,17 @@ fn no_line_changes_a_path_that_must_not_be_changed() {
 #[test]
 fn there_are_enough_attempts() {
     let reads = reads::SHELL.len() + reads::PYTHON.len() + reads::NODE.len();
+    // A language server and an MCP server make those in Python, too.
+    let in_servers = 2 * reads::PYTHON.len();
+    let pushes = crate::push::ways().len();
+    println!("{reads} ways to read, {in_servers} in servers, {pushes} to push");
+    assert!(reads + in_servers + pushes >= 300, "{reads} {in_servers} {pushes}");
     assert!(reads >= 150 && changes::SHELL.len() >= 40, "{reads}");
+    // The documentation has these figures.
+    let documented = include_str!("../../../../docs/security.md");
+    for count in [reads, in_servers, pushes, changes::SHELL.len()] {
+        assert!(documented.contains(&format!("| {count} ways |")), "{count} ways");
+    }
 }
 
 #[test]

@@ -184,7 +184,8 @@ fn lay_out_attempt(world: &World, name: &str, attempt: &Attempt) {
     world.write(&format!("work/attempts/{name}"), attempt.script);
 }
 
-fn name(index: usize) -> String {
+/// Returns the name of an attempt by its number.
+pub(super) fn name(index: usize) -> String {
     format!("{index:03}")
 }
 
