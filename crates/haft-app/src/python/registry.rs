@@ -51,6 +51,10 @@ impl ToolRegistry {
 }
 
 /// Returns the text of a regular file of bounded size.
+///
+/// # Errors
+///
+/// Fails if the file cannot be read, is not a regular file, is too large or is not UTF-8.
 pub fn read_registry_text(path: &Path) -> io::Result<String> {
     // Without this flag, opening a FIFO would wait for a writer.
     let flags = i32::try_from(OFlags::NONBLOCK.bits()).map_err(io::Error::other)?;
