@@ -2,6 +2,7 @@
 
 use haft_contract::{AttemptAddress, CallAddress, RunId};
 
+use crate::CallStatus;
 use crate::limits::{QUERY_CALLS_MAX, QUERY_RUNS_MAX};
 
 /// Asks for recorded calls: those that fit every field that is set.
@@ -17,6 +18,10 @@ pub struct CallQuery {
     pub attempt: Option<u32>,
     /// Only the call of this number.
     pub seq: Option<u32>,
+    /// Only calls of this tool.
+    pub tool: Option<String>,
+    /// Only calls with one of these statuses; with any if there is none.
+    pub statuses: Vec<CallStatus>,
     /// Only calls whose change number is greater.
     pub after_change: Option<u64>,
     /// Only calls whose change number is less.
@@ -79,6 +84,8 @@ impl Default for CallQuery {
             iteration: None,
             attempt: None,
             seq: None,
+            tool: None,
+            statuses: Vec::new(),
             after_change: None,
             before_change: None,
             limit: QUERY_CALLS_MAX,

@@ -395,6 +395,20 @@ pub async fn a_query_answers_what_fits_every_field(journal: Shared) -> CaseResul
     "#]],
     )
     .await?;
+    let failed = CallQuery { statuses: vec![CallStatus::Failed], ..CallQuery::default() };
+    for order in [CallOrder::Address, CallOrder::Change, CallOrder::Latest] {
+        let all = journal.calls(in_order(order)).await?;
+        let mut expected = all.clone();
+        expected.retain(|row| row.status == CallStatus::Failed);
+        let found = journal.calls(CallQuery { order, ..failed.clone() }).await?;
+        assert_eq!(found, expected, "failed ones in {order:?}");
+        let statuses = vec![CallStatus::Succeeded, CallStatus::Intended];
+        let mut expected = all;
+        expected.retain(|row| statuses.contains(&row.status) && row.tool == "read");
+        let query = CallQuery { order, statuses, ..CallQuery::default() };
+        let found = journal.calls(CallQuery { tool: Some("read".to_owned()), ..query }).await?;
+        assert_eq!(found, expected, "reads that did not fail in {order:?}");
+    }
     let nowhere = CallQuery { after_change: Some(u64::MAX), ..CallQuery::default() };
     check_calls(&*journal, nowhere, expect![""]).await?;
     Ok(())

@@ -27,6 +27,8 @@ pub(super) fn calls(reader: &mut dyn Reader, query: &CallQuery) -> Result<Vec<Ca
         equal(calls::ITERATION, query.iteration.map(Value::from)),
         equal(calls::ATTEMPT, query.attempt.map(Value::from)),
         equal(calls::SEQ, query.seq.map(Value::from)),
+        equal(calls::TOOL, query.tool.as_deref().map(Value::from)),
+        status_condition(&query.statuses),
         query.after_change.map(|change| RowCondition::Above(calls::CHANGE, bound(change))),
         query.before_change.map(|change| RowCondition::Below(calls::CHANGE, bound(change))),
     ];
@@ -41,6 +43,16 @@ pub(super) fn calls(reader: &mut dyn Reader, query: &CallQuery) -> Result<Vec<Ca
         CallOrder::Latest => asked.latest_first(&[calls::CHANGE]),
     };
     all(reader, &asked, codec::call_row)
+}
+
+fn status_condition(statuses: &[CallStatus]) -> Option<RowCondition> {
+    let words: Vec<Value> = statuses.iter().map(|status| status.as_str().into()).collect();
+    match <[Value; 1]>::try_from(words) {
+        // A store looks up the open calls in an index.
+        Ok([only]) => Some(RowCondition::Equal(calls::STATUS, only)),
+        Err(words) if words.is_empty() => None,
+        Err(words) => Some(RowCondition::OneOf(calls::STATUS, words)),
+    }
 }
 
 /// Returns the runs that a query asks for, with what is counted of their calls. Keeping the counts would cost every call a
