@@ -58,6 +58,7 @@ pub mod compose;
 pub use credential_reach::credentials_in_reach;
 pub mod mcp_servers;
 pub mod python;
+pub mod records;
 pub mod sidecars;
 pub mod skills;
 #[cfg(feature = "providers")]

@@ -22,7 +22,6 @@ mod model;
 mod next_step;
 mod plan_run;
 mod programs;
-mod settlement;
 mod signals;
 mod views;
 
@@ -88,9 +87,9 @@ fn run(runner: CommandRunner) -> CommandStatus {
     if err.message.is_empty() {
         return err.status;
     }
-    let hint = err.hint.as_deref().map(output::escape_controls);
+    let hint = err.hint.as_deref().map(haft_contract::escape_controls);
     let hint = hint.map(|hint| hint::with_journal_options(&hint, &settings));
-    let err = CommandError { message: output::escape_controls(&err.message), hint, ..err };
+    let err = CommandError { message: haft_contract::escape_controls(&err.message), hint, ..err };
     if settings.json {
         // A failed write is ignored: the person still gets the words below.
         let _ = output::write_json(&err);
@@ -125,6 +124,8 @@ fn run_of_haft(cli: Cli) -> CommandResult {
         CliCommand::Runs(args) => block_on(commands::runs::run(args, &cx()?)),
         CliCommand::Diff(args) => block_on(commands::diff::run(args, &cx()?)),
         CliCommand::Undo(args) => block_on(commands::undo::run(args, &cx()?)),
+        #[cfg(feature = "inspector")]
+        CliCommand::Inspect(args) => block_on(commands::inspect::run(&args, &cx()?)),
         CliCommand::Mcp(McpArgs { placement, command: None }) => {
             block_on(commands::mcp::run(&placement, &cx()?))
         }

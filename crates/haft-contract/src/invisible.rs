@@ -34,6 +34,32 @@ pub fn clean(text: &str) -> String {
     text.chars().filter(|it| *it != '\r' && !is_invisible(*it)).collect()
 }
 
+/// Returns a text in which control characters are spelled out, and those that turn the direction of writing. Tabs and line
+/// feeds stay.
+///
+/// ```
+/// assert_eq!(haft_contract::escape_controls("a\u{1b}[2J\u{202e}b\n"), "a\\u{1b}[2J\\u{202e}b\n");
+/// ```
+pub fn escape_controls(text: &str) -> String {
+    let is_spelled_out = |character: char| match character {
+        '\n' | '\t' => false,
+        // These turn the direction of writing.
+        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
+            true
+        }
+        _ => character.is_control(),
+    };
+    let mut shown = String::with_capacity(text.len());
+    for character in text.chars() {
+        if is_spelled_out(character) {
+            shown.extend(character.escape_debug());
+        } else {
+            shown.push(character);
+        }
+    }
+    shown
+}
+
 /// Returns the beginning of a text, of so many characters at most, and whether that is not all of it in `…`.
 pub fn cut(text: &str, chars_max: usize) -> String {
     match text.char_indices().nth(chars_max) {
@@ -51,6 +77,18 @@ pub fn end_of(text: &str, bytes_max: usize) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_would_control_a_terminal_is_spelled_out() {
+        let check = |text: &str, expect: &str| {
+            assert_eq!(escape_controls(text), expect);
+            assert_eq!(escape_controls(expect), expect, "what is visible stays as it is");
+        };
+        check("plain\ttext ä \"\\\" e\u{301}\n", "plain\ttext ä \"\\\" e\u{301}\n");
+        check("\u{1b}[31mred\r\n", "\\u{1b}[31mred\\r\n");
+        check("\u{9b}2J\u{7f}\u{8}", "\\u{9b}2J\\u{7f}\\u{8}");
+        check("gpj.\u{202e}exe\u{2066}", "gpj.\\u{202e}exe\\u{2066}");
+    }
 
     #[test]
     fn texts_are_cleaned_and_cut_between_characters() {

@@ -97,7 +97,7 @@ pub use enforcement::{ConfinementLevel, EnforcedConfinement, OutboundConnection}
 pub use envelope::Envelope;
 pub use envelope_metadata::EnvelopeMetadata;
 pub use error_code::ErrorCode;
-pub use invisible::{clean, cut, end_of, is_invisible};
+pub use invisible::{clean, cut, end_of, escape_controls, is_invisible};
 pub use output::{
     ConfinementReport, Excerpt, FailedAt, FilePart, IntoOutput, OutputBody, ToolError, ToolOutput,
 };

@@ -3,10 +3,14 @@
 use haft::{Clock as _, SystemClock};
 use haft_journal::{Journal, JournalError, LeaseHolder};
 
-use haft_app::process_identity;
+use crate::process_identity;
 
 /// Takes over those of these runs whose holders are dead.
-pub(super) async fn abandon_dead_runs(
+///
+/// # Errors
+///
+/// Fails if the journal does.
+pub async fn abandon_dead_runs(
     journal: &dyn Journal,
     is_meant: impl Fn(&LeaseHolder) -> bool,
 ) -> Result<(), JournalError> {

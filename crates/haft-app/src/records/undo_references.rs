@@ -1,30 +1,33 @@
-//! The calls of a run that `haft undo` has undone. Each undo is a call in a separate run.
+//! The calls of a run that were undone. Each undo is a call in a separate run.
 
 use haft_journal::{CallQuery, CallStatus, Journal, JournalError, RunQuery, RunRow, SessionId};
 use serde::Serialize;
 use serde_json::Value;
 
+use super::UNDO_TOOL;
 use super::run_session::RunSession;
-use crate::arguments::latest::UNDO_TOOL;
-use crate::views::output;
-use haft_app::calendar::rfc3339;
 
 /// The prefix of an undo's target if it undid all calls after another call.
 const AFTER: &str = "after ";
 
 /// Something that was undone.
 #[derive(Debug, Serialize)]
-pub(super) struct UndoReference {
+pub struct UndoReference {
     /// A call, a whole run, or what a run did after a call: `after` and the call.
-    pub(super) of: String,
+    pub of: String,
     /// The call that undid it.
-    by: String,
-    at_ms: u64,
+    pub by: String,
+    /// When, in milliseconds since 1970.
+    pub at_ms: u64,
 }
 
 /// Returns what was undone of a run, the earliest first, as far as the latest runs of the journal tell. The work of a
 /// subagent is undone with the session at its top.
-pub(super) async fn find_undo_references(
+///
+/// # Errors
+///
+/// Fails if the journal does.
+pub async fn find_undo_references(
     journal: &dyn Journal,
     run: &RunRow,
     session: Option<&RunSession>,
@@ -68,22 +71,32 @@ fn is_one_call(of: &str) -> bool {
 
 impl UndoReference {
     /// Returns whether a call may be among the undone ones.
-    pub(super) fn covers_call(&self, call: &str) -> bool {
+    pub fn covers_call(&self, call: &str) -> bool {
         match self.of.strip_prefix(AFTER) {
             Some(earlier) => earlier != call,
             None => self.of == call || !is_one_call(&self.of),
         }
     }
 
-    /// Returns the undone calls, the time and the undoing call in words.
-    pub(super) fn text(&self) -> String {
-        let what = match self.of.strip_prefix(AFTER) {
-            Some(call) => format!("what came after {call}"),
-            None if is_one_call(&self.of) => self.of.clone(),
-            None => "all of it".to_owned(),
-        };
-        output::escape_controls(&format!("{what}, on {} by call {}", rfc3339(self.at_ms), self.by))
+    /// Returns which calls of the run were undone.
+    pub fn undone_calls(&self) -> UndoneCalls<'_> {
+        match self.of.strip_prefix(AFTER) {
+            Some(call) => UndoneCalls::After(call),
+            None if is_one_call(&self.of) => UndoneCalls::One(&self.of),
+            None => UndoneCalls::All,
+        }
     }
+}
+
+/// The calls of a run that an undo undid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UndoneCalls<'a> {
+    /// All of them.
+    All,
+    /// One call.
+    One(&'a str),
+    /// The calls after this one.
+    After(&'a str),
 }
 
 #[cfg(test)]

@@ -131,9 +131,9 @@ impl AcpPreparation {
 
     /// Prints a failure on standard error, unless it is the same as the last one. Returns its text for the editor.
     fn report_failure(&self, err: CommandError) -> String {
-        let message = output::escape_controls(&err.message);
+        let message = haft_contract::escape_controls(&err.message);
         let hint = err.hint.map(|hint| {
-            hint::with_journal_options(&output::escape_controls(&hint), &self.cx.setting_args)
+            hint::with_journal_options(&haft_contract::escape_controls(&hint), &self.cx.setting_args)
         });
         let mut prepared = self.prepared();
         if prepared.last_error.as_ref().is_none_or(|(_, known)| *known != message) {
@@ -152,7 +152,7 @@ fn notices(settings: &EffectiveSettings, agents: &AgentRegistry) -> Vec<String> 
     let withheld = settings.untrusted.iter().map(|untrusted| {
         let (message, hint) = (&untrusted.message, next_step::command_of(&untrusted.next()));
         let text = format!("{message}\nhint: {hint}, and have the editor start haft again");
-        output::escape_controls(&text)
+        haft_contract::escape_controls(&text)
     });
     let problems = match agents.problems.len() {
         0 => None,

@@ -174,8 +174,8 @@ fn print_end(done: AgentCommandEnd, settings: &SettingArgs) -> CommandResult {
             // The last event has reported it to programs.
             let hint = err.hint.as_deref();
             let hint = hint
-                .map(|hint| hint::with_journal_options(&output::escape_controls(hint), settings));
-            output::print_error(&output::escape_controls(&err.message), hint.as_deref());
+                .map(|hint| hint::with_journal_options(&haft_contract::escape_controls(hint), settings));
+            output::print_error(&haft_contract::escape_controls(&err.message), hint.as_deref());
             return Ok(err.status);
         }
         AgentCommandEnd::Failed(err) => return Err(err),

@@ -64,7 +64,7 @@ impl<'w> TerminalConversation<'w> {
         loop {
             self.turns.screen.wait_until_shown().await;
             self.turns.screen.start_typing(self.editor.above_prompt_writer());
-            let prompt = format!("{}> ", output::escape_controls(self.chat.agent()));
+            let prompt = format!("{}> ", haft_contract::escape_controls(self.chat.agent()));
             self.editor.request_line(prompt, std::mem::take(&mut self.prefilled_text));
             let mut waits_for_background = true;
             let typed = loop {
@@ -120,8 +120,8 @@ impl<'w> TerminalConversation<'w> {
                 }
                 self.turns.screen.wait_until_shown().await;
                 let hint =
-                    err.hint.map(|hint| self.turns.journal_hint(&output::escape_controls(&hint)));
-                output::print_error(&output::escape_controls(&err.message), hint.as_deref());
+                    err.hint.map(|hint| self.turns.journal_hint(&haft_contract::escape_controls(&hint)));
+                output::print_error(&haft_contract::escape_controls(&err.message), hint.as_deref());
                 if is_of_model {
                     self.can_continue = true;
                     self.turns.screen.show_note("press Enter to try again");
@@ -201,7 +201,7 @@ impl<'w> TerminalConversation<'w> {
                 self.prefilled_text = if text.contains('\n') {
                     String::new()
                 } else {
-                    output::escape_controls(&text)
+                    haft_contract::escape_controls(&text)
                 };
             }
             SlashCommand::Quit => {}

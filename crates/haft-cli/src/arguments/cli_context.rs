@@ -30,7 +30,7 @@ impl CliContext {
         if self.setting_args.json {
             output::write_json(answer)
         } else {
-            output::write_data(&output::escape_controls(&text()))
+            output::write_data(&haft_contract::escape_controls(&text()))
         }
     }
 }

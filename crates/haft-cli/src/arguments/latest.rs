@@ -16,10 +16,8 @@ use haft_app::calendar::rfc3339;
 use haft_app::compose;
 use haft_app::compose::agent::FRONT_END;
 use haft_app::host::AppHost;
+use haft_app::records::UNDO_TOOL;
 use haft_app::settings::{self, EffectiveSettings};
-
-/// The tool that the journal names for the call of an undo.
-pub(crate) const UNDO_TOOL: &str = "undo";
 
 /// Stands for the session or the run that was used last in a workspace.
 pub(crate) const LAST: &str = "last";

@@ -212,7 +212,7 @@ fn shown(text: &[u8]) -> String {
     let stdout = std::io::stdout();
     let text = String::from_utf8_lossy(text);
     let text =
-        if stdout.is_terminal() { output::escape_controls(&text) } else { text.into_owned() };
+        if stdout.is_terminal() { haft_contract::escape_controls(&text) } else { text.into_owned() };
     match AutoStream::choice(&stdout) {
         ColorChoice::Never => text,
         ColorChoice::Auto | ColorChoice::Always | ColorChoice::AlwaysAnsi => coloured(&text),

@@ -38,7 +38,7 @@ impl FileCheckReport<'_> {
                 counted(warnings, "warning"),
             ];
             let text = lines.collect::<String>() + &counts.join(", ");
-            output::write_data(&output::escape_controls(&text))?;
+            output::write_data(&haft_contract::escape_controls(&text))?;
         }
         Ok(if errors == 0 { CommandStatus::Done } else { CommandStatus::Failed })
     }

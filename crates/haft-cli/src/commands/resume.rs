@@ -8,12 +8,11 @@ use haft_plan::drive::{PlanRunError, RunStartMode, recorded_plan};
 use haft_plan::{PlanInput, check};
 
 use crate::arguments::cli_context::CliContext;
-use crate::commands::runs::is_session_run;
 use crate::error::{CommandError, CommandErrorKind, CommandResult, CommandStatus};
 use crate::plan_run::{self, DriveArgs, PlanRun, settle_in_doubt};
 use crate::views::output;
 use haft_app::compose::AvailableTools;
-use haft_app::quote;
+use haft_app::{quote, records};
 
 /// Go on with the run of a plan that was stopped or killed
 ///
@@ -79,7 +78,7 @@ pub(crate) async fn run(args: ResumeArgs, cx: &CliContext) -> CommandResult {
             return Err(CommandError::usage(message).hint(hint));
         }
         let hint = match by {
-            _ if is_session_run(&run) => format!("haft agent --resume {run}"),
+            _ if records::is_session_run(&run) => format!("haft agent --resume {run}"),
             "mcp" => format!("haft mcp --run {run}"),
             "cli" => format!("haft call --run {run} --resume replay TOOL INPUT"),
             _ => format!("haft runs show {run}"),

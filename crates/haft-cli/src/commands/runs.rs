@@ -3,7 +3,6 @@
 
 mod addressed;
 mod call;
-mod dead_holders;
 mod export;
 mod in_doubt;
 mod list;
@@ -13,7 +12,6 @@ mod settle;
 mod show;
 mod tail;
 mod text;
-mod undo_references;
 mod verify;
 
 use clap::{Args, Subcommand};
@@ -26,7 +24,6 @@ use crate::error::{CommandError, CommandErrorKind, CommandResult};
 use haft_app::settings;
 
 pub(crate) use in_doubt::DOUBTS_SHOWN_MAX;
-pub(crate) use run_session::is_session_run;
 
 /// Show the records of the journal, and manage them
 ///

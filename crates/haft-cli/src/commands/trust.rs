@@ -16,7 +16,6 @@ use self::python::{TrustedDirectoryReport, directories};
 use crate::arguments::cli_context::CliContext;
 use crate::asking::ask_confirmation;
 use crate::error::{CommandError, CommandResult, CommandStatus};
-use crate::views::output;
 use haft_app::TrustStore;
 use haft_app::manifest::{ExampleChecks, ManifestFile};
 use haft_app::{settings, user_configuration};
@@ -130,8 +129,8 @@ async fn grant(
         answer.changes = changed_lines(&before, file.text());
     }
     if !answer.changes.is_empty() && !is_confirmed && !cx.setting_args.json {
-        let path = output::escape_controls(&file.path().to_string_lossy());
-        let changes = output::escape_controls(&changes::text(&answer.changes));
+        let path = haft_contract::escape_controls(&file.path().to_string_lossy());
+        let changes = haft_contract::escape_controls(&changes::text(&answer.changes));
         let question = format!("{path} {changes}Trust it with these changes?");
         let answered = ask_confirmation(&question).await;
         if answered == Some(false) {

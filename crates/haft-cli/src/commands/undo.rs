@@ -92,7 +92,7 @@ pub(crate) async fn run(args: UndoArgs, cx: &CliContext) -> CommandResult {
         let is_idle = matches!(of, CallSelection::Call(_))
             && journal.runs(query).await?.iter().all(|row| row.intended == 0);
         if !is_idle {
-            let place = output::escape_controls(&holder.owner.location);
+            let place = haft_contract::escape_controls(&holder.owner.location);
             return Err(CommandError::failed(format!(
                 "nothing was undone, because {place} has run {run} and goes on changing files: wait for that process, or \
                  end it"

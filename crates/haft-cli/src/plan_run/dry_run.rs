@@ -81,7 +81,7 @@ pub(crate) async fn print_dry_run(
                 node.why.clone().unwrap_or_else(|| "-".to_owned()),
             ]
         });
-        output::write_data(&output::escape_controls(&table(&headings, rows)))?;
+        output::write_data(&haft_contract::escape_controls(&table(&headings, rows)))?;
         let mut counts = counted(nodes.len(), "node");
         for (would, words) in [
             (PredictedOutcome::BeAsked, "would be asked about"),

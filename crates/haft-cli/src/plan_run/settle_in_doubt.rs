@@ -8,9 +8,9 @@ use crate::arguments::call_address;
 use crate::asking::ask_choice;
 use crate::asking::indent_untrusted;
 use crate::error::CommandError;
-use crate::settlement::record_verdict;
 use crate::views::output;
 use haft_app::JournalLocation;
+use haft_app::records::record_verdict;
 
 /// The possible verdicts about a call, in the words of the question.
 const VERDICT_OPTIONS: &[&str] = &["happened", "not happened", "repeat it", "leave it"];

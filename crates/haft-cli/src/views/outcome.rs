@@ -4,7 +4,6 @@
 use clap::builder::styling::{AnsiColor, Style};
 use haft_contract::{Envelope, ErrorCode, cut};
 
-use crate::views::output;
 use crate::views::path_text::counted;
 use crate::views::time::duration_in_words;
 
@@ -55,7 +54,7 @@ pub(crate) fn line_of_result(title: &str, tool: &str, envelope: &Envelope) -> St
 
 /// Returns a text on one line, without characters that would control a terminal.
 pub(crate) fn on_one_line(text: &str) -> String {
-    output::escape_controls(text).split_whitespace().collect::<Vec<_>>().join(" ")
+    haft_contract::escape_controls(text).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]

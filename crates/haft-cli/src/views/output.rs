@@ -23,7 +23,7 @@ const AT_ONCE_BYTES_MAX: usize = 4_096;
 /// Writes data, ended by a newline if there is any. Files and pipes get it as it is, a terminal as visible text.
 pub(crate) fn write_data(text: &str) -> Result<(), CommandError> {
     match io::stdout().is_terminal() {
-        true => write_coloured_data(&escape_controls(text)),
+        true => write_coloured_data(&haft_contract::escape_controls(text)),
         false => write_coloured_data(text),
     }
 }
@@ -103,30 +103,13 @@ pub(crate) fn print_warning(message: &str, hint: Option<&str>) {
     }
 }
 
-/// Returns a text in which characters that control a terminal, or turn the direction of writing, are escaped. Line ends and
-/// tabs stay. File names, manifests and the answers of tools come from outside, so haft must not trust them.
-pub(crate) fn escape_controls(text: &str) -> String {
-    escape_where(text, |character| match character {
-        '\n' | '\t' => false,
-        // These turn the direction of writing.
-        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
-            true
-        }
-        _ => character.is_control(),
-    })
-}
-
 /// Returns a text on one line in which every invisible character is escaped, including those without a width or that join the
 /// letter before. It is for questions, whose text must not deceive the person.
 pub(crate) fn escape_nonprinting(text: &str) -> String {
     let is_sign = |character: char| matches!(character, '"' | '\'' | '\\');
-    escape_where(text, |character| character.escape_debug().len() > 1 && !is_sign(character))
-}
-
-fn escape_where(text: &str, is_spelled_out: impl Fn(char) -> bool) -> String {
     let mut shown = String::with_capacity(text.len());
     for character in text.chars() {
-        if is_spelled_out(character) {
+        if character.escape_debug().len() > 1 && !is_sign(character) {
             shown.extend(character.escape_debug());
         } else {
             shown.push(character);
@@ -138,13 +121,13 @@ fn escape_where(text: &str, is_spelled_out: impl Fn(char) -> bool) -> String {
 /// Prints a remark if standard error is a terminal.
 pub(crate) fn print_aside(message: impl fmt::Display) {
     if io::stderr().is_terminal() {
-        write_stderr(format_args!("{DIM}{}{DIM:#}\n", escape_controls(&message.to_string())));
+        write_stderr(format_args!("{DIM}{}{DIM:#}\n", haft_contract::escape_controls(&message.to_string())));
     }
 }
 
 /// Prints a note on standard error.
 pub(crate) fn print_note(message: impl fmt::Display) {
-    write_stderr(format_args!("{}\n", escape_controls(&message.to_string())));
+    write_stderr(format_args!("{}\n", haft_contract::escape_controls(&message.to_string())));
 }
 
 /// Prints a note with haft's own colours. The caller escapes those parts that others wrote.
@@ -174,8 +157,8 @@ fn print_labelled(style: Style, label: &str, message: &str, hint: Option<&str>) 
 }
 
 fn labelled_text(style: Style, label: &str, message: &str, hint: Option<&str>) -> String {
-    let message = escape_controls(message.trim_end());
-    match hint.map(escape_controls) {
+    let message = haft_contract::escape_controls(message.trim_end());
+    match hint.map(haft_contract::escape_controls) {
         Some(hint) => {
             format!("{style}{label}:{style:#} {message}\n\n{HINT}hint:{HINT:#} {hint}\n")
         }
@@ -191,18 +174,6 @@ fn write_stderr(text: fmt::Arguments<'_>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_would_control_a_terminal_is_spelled_out() {
-        let check = |text: &str, expect: &str| {
-            assert_eq!(escape_controls(text), expect);
-            assert_eq!(escape_controls(expect), expect, "what is visible stays as it is");
-        };
-        check("plain\ttext ä \"\\\" e\u{301}\n", "plain\ttext ä \"\\\" e\u{301}\n");
-        check("\u{1b}[31mred\r\n", "\\u{1b}[31mred\\r\n");
-        check("\u{9b}2J\u{7f}\u{8}", "\\u{9b}2J\\u{7f}\\u{8}");
-        check("gpj.\u{202e}exe\u{2066}", "gpj.\\u{202e}exe\\u{2066}");
-    }
 
     #[test]
     fn so_much_is_said_without_waiting() {

@@ -154,7 +154,7 @@ impl<E> ViewScreen<E> {
         let text = text.into();
         if self.is_json {
             // Programs read standard output, which may block for ever. This note must not wait for it.
-            output::print_nonblocking(&format!("{}\n", output::escape_controls(&text)));
+            output::print_nonblocking(&format!("{}\n", haft_contract::escape_controls(&text)));
         } else if !self.send(ViewMessage::Note(text.clone())) {
             output::print_note(text);
         }

@@ -9,7 +9,6 @@ use serde_json::Value;
 use super::limits::{
     CHANGE_LINE_CHARS_MAX, CHANGE_LINES_MAX, COMPARED_BYTES_MAX, COMPARED_LINES_MAX,
 };
-use crate::views::output;
 
 const ADDED: Style = AnsiColor::Green.on_default();
 const REMOVED: Style = AnsiColor::Red.on_default();
@@ -49,7 +48,7 @@ pub(super) fn change_lines(kind: ToolKind, input: &Value, before: Option<&str>) 
             Some(b'-') => REMOVED,
             Some(_) | None => DIM,
         };
-        let line = output::escape_controls(&cut(line, CHANGE_LINE_CHARS_MAX));
+        let line = haft_contract::escape_controls(&cut(line, CHANGE_LINE_CHARS_MAX));
         format!("{style}{line}{style:#}")
     };
     let mut shown: Vec<String> = lines.iter().take(CHANGE_LINES_MAX).map(coloured).collect();

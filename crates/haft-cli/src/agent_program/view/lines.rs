@@ -156,7 +156,7 @@ impl<O: SessionOutput> SessionLines<O> {
                 self.out.write_data("\n");
             }
         }
-        self.out.write_data(&output::escape_controls(delta));
+        self.out.write_data(&haft_contract::escape_controls(delta));
         self.unfinished_line = UnfinishedLine::Text { at_line_start: delta.ends_with('\n') };
     }
 
@@ -164,7 +164,7 @@ impl<O: SessionOutput> SessionLines<O> {
     fn write_unstreamed_text(&mut self) {
         let said = std::mem::take(&mut self.unstreamed_text);
         if !said.trim().is_empty() {
-            self.write_line(&output::escape_controls(said.trim()));
+            self.write_line(&haft_contract::escape_controls(said.trim()));
         }
     }
 
@@ -184,7 +184,7 @@ impl<O: SessionOutput> SessionLines<O> {
             self.end_open_line();
             self.unfinished_line = UnfinishedLine::Thought;
         }
-        let shown = output::escape_controls(&cut(one_line, left));
+        let shown = haft_contract::escape_controls(&cut(one_line, left));
         self.thought_chars += one_line.chars().count();
         self.write_side(&format!("{DIM}{shown}{DIM:#}"));
         self.needs_gap = true;
@@ -408,7 +408,7 @@ impl<O: SessionOutput> EventRenderer for SessionLines<O> {
     }
 
     fn show_note(&mut self, text: &str) {
-        self.write_line(&output::escape_controls(text));
+        self.write_line(&haft_contract::escape_controls(text));
     }
 
     fn release_terminal(&mut self) {

@@ -47,7 +47,7 @@ pub(super) async fn run(args: &McpLoginArgs, cx: &CliContext) -> CommandResult {
             "If the browser runs on another machine, it ends at an address that begins with\n{uri} and shows nothing: paste that address here.\n"
         ));
     }
-    output::print_note(output::escape_controls(&text));
+    output::print_note(haft_contract::escape_controls(&text));
     // The thread may wait for a line for ever; the process does not wait for it.
     let pasted = async {
         let reading = tokio::task::spawn_blocking(|| {

@@ -6,9 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::addressed::{AddressedCall, AddressedLateOutcome, AddressedSnapshot};
-use super::run_session;
-use super::undo_references::{self, UndoReference};
-use super::{in_doubt, text};
+use super::{in_doubt, run_session, text};
 use crate::arguments::hint;
 use crate::arguments::latest::unknown_run_error;
 use crate::arguments::setting_args::SettingArgs;
@@ -16,6 +14,7 @@ use crate::error::{CommandError, CommandErrorKind, CommandResult, CommandStatus}
 use crate::views::output;
 use crate::views::time::duration_in_words;
 use haft_app::calendar::rfc3339;
+use haft_app::records::{self, UndoReference, is_holder_dead};
 
 /// The JSON form of a call.
 #[derive(Serialize)]
@@ -48,11 +47,11 @@ pub(super) async fn show(
     })?;
     let mut late_outcomes = journal.late_outcomes(&id.scope.run).await?;
     late_outcomes.retain(|late| late.call == *id);
-    let session = run_session::find_run_session(journal, &id.scope.run).await?;
-    let mut undone = undo_references::find_undo_references(journal, &run, session.as_ref()).await?;
+    let session = records::find_run_session(journal, &id.scope.run).await?;
+    let mut undone = records::find_undo_references(journal, &run, session.as_ref()).await?;
     undone.retain(|undone| undone.covers_call(&id.to_string()));
     let snapshots = journal.snapshots(&id.scope.run, Some(id)).await?;
-    let is_in_doubt = in_doubt::is_in_doubt(&call, text::is_holder_dead(&run));
+    let is_in_doubt = records::is_in_doubt(&call, is_holder_dead(&run));
     if settings.json {
         let late = late_outcomes.iter().map(AddressedLateOutcome::try_from);
         output::write_json(&CallDetailsReport {
@@ -70,7 +69,7 @@ pub(super) async fn show(
     }
     let mut lines = vec![
         ("call", call.id().to_string()),
-        ("tool", output::escape_controls(&call.tool)),
+        ("tool", haft_contract::escape_controls(&call.tool)),
         ("effect", call.effect.as_str().to_owned()),
         ("status", status),
         ("started", rfc3339(call.started_at_ms)),
@@ -86,7 +85,7 @@ pub(super) async fn show(
         lines.push(("first key", call.first_key.clone()));
     }
     if let Some(id) = &call.driver_call_id {
-        lines.push(("driver", output::escape_controls(id)));
+        lines.push(("driver", haft_contract::escape_controls(id)));
     }
     let lines = lines.into_iter().map(|(label, text)| line(label, &text));
     let mut text: String = lines.collect();
@@ -102,9 +101,9 @@ pub(super) async fn show(
         let (before, after) = (side(&noted.before), side(&noted.after));
         let note = noted.note.as_ref().map_or(String::new(), |note| format!("; {note}"));
         let snapshot = format!("{}: {before} before, {after} after{note}", noted.root);
-        text.push_str(&line("snapshot", &output::escape_controls(&snapshot)));
+        text.push_str(&line("snapshot", &haft_contract::escape_controls(&snapshot)));
     }
-    undone.iter().for_each(|undone| text.push_str(&line("undone", &undone.text())));
+    undone.iter().for_each(|undone| text.push_str(&line("undone", &text::undone(undone))));
     text.push_str(&part("input", &pretty(&call.input)));
     if call.accesses != "[]" {
         // One item a line. A text that is not a JSON list stays as it is.
@@ -128,7 +127,7 @@ fn line(label: &str, text: &str) -> String {
 
 /// Returns a part under its name, indented so that its text cannot look like another part.
 fn part(name: &str, text: &str) -> String {
-    let lines: String = output::escape_controls(text.trim_end())
+    let lines: String = haft_contract::escape_controls(text.trim_end())
         .lines()
         .map(|line| format!("  {line}\n"))
         .collect();

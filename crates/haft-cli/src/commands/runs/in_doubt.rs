@@ -1,45 +1,13 @@
 //! The calls of a run that may or may not have happened, and the command to type about each.
 
-use haft_contract::Effect;
-use haft_journal::{CallOrder, CallQuery, CallRow, CallStatus, Journal, JournalError, RunRow};
+use haft_app::records::input_summary;
+use haft_journal::CallRow;
 
-use super::text;
 use crate::arguments::hint;
 use crate::arguments::setting_args::SettingArgs;
-use crate::views::output;
 
 /// Calls in doubt that are shown with their commands.
 pub(crate) const DOUBTS_SHOWN_MAX: usize = 20;
-
-/// Returns the calls of a run that a person has to settle, in the order of their last change.
-pub(super) async fn find_doubts(
-    journal: &dyn Journal,
-    run: &RunRow,
-) -> Result<Vec<CallRow>, JournalError> {
-    let mut doubts = Vec::new();
-    if run.unknown + run.intended == 0 {
-        return Ok(doubts);
-    }
-    // If the holder is dead, its open calls are in doubt as soon as another process takes over the run.
-    let owner_is_gone = text::is_holder_dead(run);
-    let mut query = CallQuery { order: CallOrder::Change, ..CallQuery::of_run(run.id.clone()) };
-    loop {
-        let calls = journal.calls(query.clone()).await?;
-        let Some(last) = calls.last() else { return Ok(doubts) };
-        query.after_change = Some(last.change);
-        doubts.extend(calls.into_iter().filter(|call| is_in_doubt(call, owner_is_gone)));
-    }
-}
-
-/// Returns whether a person has to settle a call.
-pub(super) fn is_in_doubt(call: &CallRow, owner_is_gone: bool) -> bool {
-    let is_open = match call.status {
-        CallStatus::Unknown => call.verdict.is_none(),
-        CallStatus::Intended => owner_is_gone,
-        CallStatus::Succeeded | CallStatus::Failed | CallStatus::Refused => false,
-    };
-    is_open && call.effect == Effect::Once
-}
 
 /// Returns the list of calls in doubt with the commands that settle them and that resume the run. Empty without doubts.
 pub(super) fn doubts_text(
@@ -54,8 +22,8 @@ pub(super) fn doubts_text(
     };
     let mut lines = vec![format!("\n{what} may or may not have happened:")];
     for call in doubts.iter().take(DOUBTS_SHOWN_MAX) {
-        let (id, tool) = (call.id(), output::escape_controls(&call.tool));
-        lines.push(format!("  {id}  {tool}  {}", text::input_summary(&call.input)));
+        let (id, tool) = (call.id(), haft_contract::escape_controls(&call.tool));
+        lines.push(format!("  {id}  {tool}  {}", input_summary(&call.input)));
         lines.extend(call.idempotency_key().map(|key| format!("    idempotency key {key}")));
     }
     if let Some(more) = doubts.len().checked_sub(DOUBTS_SHOWN_MAX).filter(|more| *more > 0) {

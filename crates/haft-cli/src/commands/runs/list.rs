@@ -50,7 +50,7 @@ pub(super) async fn run(
             run.intended.to_string(),
             run.unknown.to_string(),
             run.holder.as_ref().map_or("-".to_owned(), text::holder_text),
-            output::escape_controls(&run.root),
+            haft_contract::escape_controls(&run.root),
         ]
     });
     cx.print_answer(&runs, || table(&headings, rows))?;

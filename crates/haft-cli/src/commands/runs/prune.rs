@@ -12,12 +12,13 @@ use haft_journal::Retention;
 use serde::Serialize;
 
 use self::due_runs::DueRunReport;
-use super::{DOUBTS_SHOWN_MAX, dead_holders, run_session};
+use super::DOUBTS_SHOWN_MAX;
 use crate::arguments::cli_context::CliContext;
 use crate::error::{CommandError, CommandResult, CommandStatus};
 use crate::views::output;
 use crate::views::path_text::counted;
 use crate::views::time;
+use haft_app::records;
 use haft_app::host::AppHost;
 use haft_app::settings::DurabilitySettings;
 use haft_app::{compose, sidecars};
@@ -115,7 +116,7 @@ pub(super) async fn run(
     for run in &removed.due {
         output::print_note(run);
     }
-    let sessions = removed.runs.iter().filter(|run| run_session::is_session_run(run)).count();
+    let sessions = removed.runs.iter().filter(|run| records::is_session_run(run)).count();
     let mut runs = counted(removed.runs.len(), "run");
     if sessions > 0 {
         runs.push_str(&format!(", {} among them,", counted(sessions, "session")));
@@ -140,7 +141,7 @@ async fn prune(
     let opened = durability.journal.open().await?;
     let (journal, sessions) = (&*opened, host.state().sidecars());
     // A dead process holds its runs until another one takes them over.
-    dead_holders::abandon_dead_runs(journal, |_| true).await?;
+    records::abandon_dead_runs(journal, |_| true).await?;
     let mut outputs = Vec::new();
     for run in journal.due_runs(retention).await?.runs {
         outputs.push((run.clone(), sidecars::sidecars_of_run(journal, &run, &sessions).await?));

@@ -1,18 +1,16 @@
 //! `haft runs settle`: records a person's verdict about a call in doubt.
 
 use clap::Args;
-use haft_journal::{CallStatus, Journal, JournalError, SettlementVerdict};
-use haft_plan::drive::nodes_using_call;
+use haft_app::records::{self, SettleError};
+use haft_journal::{Journal, SettlementVerdict};
 
 use super::addressed::AddressedCall;
-use super::dead_holders;
 use crate::arguments::call_address;
 use crate::arguments::cli_context::CliContext;
 use crate::arguments::input;
 use crate::arguments::latest::unknown_run_error;
 use crate::arguments::named_values::named_values;
 use crate::error::{CommandError, CommandErrorKind, CommandResult, CommandStatus};
-use crate::settlement::record_verdict;
 
 /// Settle a call that may or may not have happened
 ///
@@ -71,37 +69,20 @@ pub(super) async fn run(
         }
     };
     let journal = journal.ok_or_else(|| unknown_run_error(call.scope.run.as_str()))?;
-    dead_holders::abandon_dead_runs(journal, |holder| holder.run == call.scope.run).await?;
-    if args.verdict == SettlementVerdict::Happened && result.is_none() {
-        // The verdict is final, and nodes of a plan that use the answer could never be called without it.
-        let users = nodes_using_call(journal, &call).await.map_err(CommandError::failed)?;
-        let nodes: Vec<String> = users.iter().map(ToString::to_string).collect();
-        let users = match nodes.as_slice() {
-            [] => None,
-            [one] => Some(format!("node {one} of its plan uses")),
-            many => Some(format!("nodes {} of its plan use", many.join(", "))),
-        };
-        if let Some(users) = users {
-            let message = format!(
-                "{users} what call {call} answered: say what that was with --result, as JSON"
-            );
+    let row = match records::settle_call(journal, &call, args.verdict, result).await {
+        Ok(row) => row,
+        Err(err @ SettleError::NeedsResult { .. }) => {
             let hint = format!("haft runs settle {call} happened --result JSON");
+            let message = format!("{err}: say what that was with --result, as JSON");
             return Err(CommandError::usage(message).hint(hint));
         }
-    }
-    let row = match record_verdict(journal, &call, args.verdict, result).await {
-        Err(JournalError::NotInDoubt { status: CallStatus::Intended, .. }) => {
-            let run = &call.scope.run;
-            let holder = journal.lease_holders().await?.into_iter().find(|it| it.run == *run);
-            let place = holder.map_or("another process".to_owned(), |it| it.owner.location);
-            return Err(CommandError::failed(format!(
-                "call {call} is not in doubt yet: {place} has its run and may still record how it ended; wait for that \
-                 process, or end it"
-            ))
-            .kind(CommandErrorKind::Held)
-            .hint(format!("haft runs show {run}")));
+        Err(err @ SettleError::StillHeld { .. }) => {
+            return Err(CommandError::failed(err)
+                .kind(CommandErrorKind::Held)
+                .hint(format!("haft runs show {}", call.scope.run)));
         }
-        settled => settled?,
+        Err(SettleError::Journal(err)) => return Err(err.into()),
+        Err(err) => return Err(CommandError::failed(err)),
     };
     let meaning = match args.verdict {
         SettlementVerdict::Happened => {

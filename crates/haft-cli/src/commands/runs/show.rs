@@ -11,9 +11,7 @@ use haft_journal::{
 use serde::Serialize;
 
 use super::addressed::{AddressedCall, AddressedEffect, AddressedLateOutcome, AddressedSnapshot};
-use super::run_session::{self, RunSession};
-use super::undo_references::{self, UndoReference};
-use super::{call, find_named_run, in_doubt, no_journal_error, text};
+use super::{call, find_named_run, in_doubt, no_journal_error, run_session, text};
 use crate::arguments::call_address;
 use crate::arguments::cli_context::CliContext;
 use crate::arguments::hint;
@@ -24,6 +22,7 @@ use crate::views::output;
 use crate::views::table::table;
 use haft_app::calendar::rfc3339;
 use haft_app::process_identity;
+use haft_app::records::{self, RunSession, UndoReference, input_summary};
 
 /// Tasks for which the warnings of a retry are shown.
 pub(crate) const RETRIES_SHOWN_MAX: usize = 10;
@@ -126,7 +125,7 @@ pub(super) async fn run(
     let run = journal.runs(query).await?.into_iter().next();
     let run = run.ok_or_else(|| unknown_run_error(&args.run))?;
     let (calls, earlier) = page_of_calls(args, &run.id, journal).await?;
-    let session = run_session::find_run_session(journal, &id).await?;
+    let session = records::find_run_session(journal, &id).await?;
     // The latest attempt of each task. A session has only one attempt, so there is no retry.
     let mut latest: BTreeMap<(&str, u32), &AttemptAddress> = BTreeMap::new();
     for CallRow { scope, .. } in calls.iter().filter(|_| session.is_none()) {
@@ -151,11 +150,11 @@ pub(super) async fn run(
         }
     }
     let found = RunDetails {
-        doubts: in_doubt::find_doubts(journal, &run).await?,
+        doubts: records::find_doubts(journal, &run).await?,
         retries,
         late_outcomes: journal.late_outcomes(&id).await?,
         snapshots: journal.snapshots(&id, None).await?,
-        undone: undo_references::find_undo_references(journal, &run, session.as_ref()).await?,
+        undone: records::find_undo_references(journal, &run, session.as_ref()).await?,
         session,
         run,
         calls,
@@ -251,11 +250,11 @@ fn run_text(found: &RunDetails, settings: &SettingArgs) -> String {
         format!("{} by {}, haft {}", rfc3339(run.started_at_ms), run.front_end, run.version);
     let mut lines = vec![
         ("run", run.id.to_string()),
-        ("root", output::escape_controls(&run.root)),
+        ("root", haft_contract::escape_controls(&run.root)),
         ("begun", begun),
     ];
     if let Some(session) = &found.session {
-        let show = session.show_command(settings);
+        let show = run_session::show_command(session, settings);
         lines.push(("session", format!("what was said in it is shown by: {show}")));
     }
     if let Some(holder) = &run.holder {
@@ -266,7 +265,7 @@ fn run_text(found: &RunDetails, settings: &SettingArgs) -> String {
         ));
     }
     if run.settings != "{}" {
-        lines.push(("settings", output::escape_controls(&run.settings)));
+        lines.push(("settings", haft_contract::escape_controls(&run.settings)));
     }
     for RetryPreview { node, iteration, attempt, total, .. } in &found.retries {
         let calls = if *total == 1 { "call" } else { "calls" };
@@ -275,7 +274,7 @@ fn run_text(found: &RunDetails, settings: &SettingArgs) -> String {
         );
         lines.push(("retry", text));
     }
-    lines.extend(found.undone.iter().map(|undone| ("undone", undone.text())));
+    lines.extend(found.undone.iter().map(|undone| ("undone", text::undone(undone))));
     let line = |(label, text): (&str, String)| format!("{label:<10}{text}\n");
     let mut text: String = lines.into_iter().map(line).collect();
     let going_on = run_session::resume_note(run, found.session.as_ref(), settings);
@@ -285,12 +284,12 @@ fn run_text(found: &RunDetails, settings: &SettingArgs) -> String {
         let rows = found.calls.iter().map(|call| {
             vec![
                 call.id().to_string(),
-                output::escape_controls(&call.tool),
+                haft_contract::escape_controls(&call.tool),
                 text::status_in_run(call, run),
                 rfc3339(call.started_at_ms),
                 text::duration(call),
                 text::code(call),
-                text::input_summary(&call.input),
+                input_summary(&call.input),
             ]
         });
         text.push_str(&format!("\n{}\n", table(&headings, rows)));
@@ -305,7 +304,7 @@ fn run_text(found: &RunDetails, settings: &SettingArgs) -> String {
         let rows = found.late_outcomes.iter().map(|late| {
             vec![
                 late.call.to_string(),
-                output::escape_controls(&late.tool),
+                haft_contract::escape_controls(&late.tool),
                 late.status.to_string(),
                 rfc3339(late.finished_at_ms),
                 late.fencing_token.to_string(),

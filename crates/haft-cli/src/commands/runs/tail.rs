@@ -86,11 +86,11 @@ pub(super) async fn run(
                 let fields = [
                     rfc3339(call.finished_at_ms.unwrap_or(call.started_at_ms)),
                     call.id().to_string(),
-                    output::escape_controls(&call.tool),
+                    haft_contract::escape_controls(&call.tool),
                     text::status(call),
                     format!("{}ms", text::duration(call)),
                     text::code(call),
-                    text::input_summary(&call.input),
+                    haft_app::records::input_summary(&call.input),
                 ];
                 output::write_data(&fields.join("  "))?
             }

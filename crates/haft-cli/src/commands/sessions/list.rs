@@ -138,7 +138,7 @@ fn visible_columns(of_all: bool, is_narrow: bool) -> Vec<SessionColumn> {
         ("READ", |session, _| tokens_read(session).to_string()),
         ("WRITTEN", |session, _| tokens_written(session).to_string()),
     ];
-    let root: SessionColumn = ("ROOT", |session, _| output::escape_controls(&session.root));
+    let root: SessionColumn = ("ROOT", |session, _| haft_contract::escape_controls(&session.root));
     let title: SessionColumn =
         ("TITLE", |session, _| session.title.as_deref().map(on_one_line).unwrap_or_default());
     let mut columns = Vec::from(first);

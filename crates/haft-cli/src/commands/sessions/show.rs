@@ -82,7 +82,7 @@ pub(super) async fn run(
     let mut head = vec![
         ("session", session.id.to_string()),
         ("title", session.title.as_deref().map(on_one_line).unwrap_or_default()),
-        ("root", output::escape_controls(&session.root)),
+        ("root", haft_contract::escape_controls(&session.root)),
         ("agent", on_one_line(&session.agent)),
         ("model", on_one_line(&session.model)),
         ("status", status.to_owned()),

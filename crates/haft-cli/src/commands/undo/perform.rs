@@ -18,10 +18,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::text::as_json;
-use crate::arguments::latest::UNDO_TOOL;
 use crate::error::CommandError;
 use haft_app::host::AppHost;
 use haft_app::settings::EffectiveSettings;
+use haft_app::records::UNDO_TOOL;
 use haft_app::{compose, id, process_identity};
 
 /// The undo to perform.

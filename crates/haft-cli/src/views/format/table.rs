@@ -18,7 +18,7 @@ pub(super) fn print_list(contracts: &[&Contract]) -> Result<(), CommandError> {
             about.to_owned(),
         ]
     });
-    output::write_data(&output::escape_controls(&table(
+    output::write_data(&haft_contract::escape_controls(&table(
         &["TOOL", "EFFECT", "KIND", "DESCRIPTION"],
         rows,
     )))
@@ -40,7 +40,7 @@ pub(super) fn print_one(contract: &Contract) -> Result<(), CommandError> {
     ];
     let rows = rows.map(|(name, value)| format!("{name:<10} {value}\n")).concat();
     let parameters = serde_json::to_string_pretty(&contract.parameters).unwrap_or_default();
-    output::write_data(&output::escape_controls(&format!(
+    output::write_data(&haft_contract::escape_controls(&format!(
         "{}\n\n{}\n\n{rows}\nparameters\n{parameters}\n",
         contract.id, contract.description
     )))

@@ -68,7 +68,7 @@ impl PlanLines {
                 let mut line = self.labels.line(*node, &said, &error);
                 let log = log.as_deref().unwrap_or_default().trim_end();
                 for printed in log.lines().take(LOG_LINES_SHOWN_MAX) {
-                    let printed = output::escape_controls(&cut(printed, LOG_LINE_CHARS_MAX));
+                    let printed = haft_contract::escape_controls(&cut(printed, LOG_LINE_CHARS_MAX));
                     line.push_str(&format!("\n{node} | {printed}"));
                 }
                 let more = log.lines().count().saturating_sub(LOG_LINES_SHOWN_MAX);

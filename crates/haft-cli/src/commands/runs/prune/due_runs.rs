@@ -8,7 +8,6 @@ use haft_contract::RunId;
 use haft_journal::{CallOrder, CallQuery, CallRow, Journal, Retention, RunQuery};
 use serde::Serialize;
 
-use crate::commands::runs::run_session;
 use crate::commands::sessions::pages;
 use crate::error::CommandError;
 use crate::views::outcome::on_one_line;
@@ -51,7 +50,7 @@ pub(super) async fn describe_runs(
     for id in runs {
         let query = RunQuery { run: Some(id.clone()), ..RunQuery::default() };
         for run in journal.runs(query).await? {
-            let session = run_session::find_run_session(journal, id).await?;
+            let session = haft_app::records::find_run_session(journal, id).await?;
             let session = session.map(|of_run| of_run.session);
             let said_ms = session.as_ref().map(|session| session.updated_at_ms);
             let last_ms = run.last_call_at_ms.max(said_ms).unwrap_or(run.started_at_ms);
