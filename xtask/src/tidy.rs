@@ -121,6 +121,22 @@ pub(crate) const CRATE_EDGES: &[CrateEdges] = &[
         ],
         &[],
     ),
+    // Pages over the journal, for people with a browser. The guard is the server's.
+    edges(
+        "haft-inspector",
+        &[
+            "haft-app",
+            "haft-contract",
+            "haft-policy",
+            "haft-journal",
+            "haft-snapshot",
+            "haft",
+            "haft-plan",
+            "haft-agent",
+            "haft-server",
+        ],
+        &[],
+    ),
     edges(
         "haft-cli",
         &[
@@ -142,6 +158,7 @@ pub(crate) const CRATE_EDGES: &[CrateEdges] = &[
             "haft-acp",
             "haft-mcp",
             "haft-server",
+            "haft-inspector",
         ],
         &["haft-lsp", "haft-scripted-model"],
     ),
@@ -173,6 +190,7 @@ enum InTests {
 const RESTRICTED_DEPENDENCIES: &[RestrictedDependency] = &[
     restricted("agent-client-protocol", &["haft-acp"], InTests::UsersOnly),
     restricted("anyhow", &["haft-cli", "xtask"], InTests::Anywhere),
+    restricted("askama", &["haft-inspector"], InTests::UsersOnly),
     restricted("axum", &["haft-server"], InTests::UsersOnly),
     restricted("genai", &["haft-model"], InTests::UsersOnly),
     restricted("indicatif", &["haft-cli"], InTests::UsersOnly),

@@ -5,15 +5,22 @@
 #![deny(missing_docs)]
 
 mod body;
+mod browser_sessions;
 mod connections;
 mod guard;
 pub mod limits;
+mod page_guard;
+mod pages;
 mod places;
 mod refusal;
 mod site;
 mod token;
 
+pub use browser_sessions::{
+    BrowserSession, BrowserSessions, ChangeRefusal, RandomSecret, SECRET_BYTES,
+};
 pub use connections::serve;
 pub use guard::RequestGuard;
+pub use pages::{LOGIN_PATH, PageParts, PublicFile, TAB_PATH};
 pub use site::{HEALTH_PATH, HttpSite};
 pub use token::{BearerToken, BearerTokenError};

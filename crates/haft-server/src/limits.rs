@@ -47,3 +47,25 @@ pub const TOKEN_CHARS_MIN: usize = 16;
 ///
 /// Limit (HTTP): the server does not start.
 pub const TOKEN_CHARS_MAX: usize = 512;
+/// Largest body of a request for a page, in bytes.
+///
+/// Limit (HTTP): the request is refused with 413.
+pub const PAGE_BODY_BYTES_MAX: usize = 1024 * 1024;
+/// Largest body with which a browser logs in, in bytes.
+pub const SECRET_BODY_BYTES_MAX: usize = 256;
+/// Links to pages that were made and not used yet.
+///
+/// Limit (HTTP): the oldest link stops working.
+pub const LINKS_MAX: usize = 16;
+/// Browsers that are logged in.
+///
+/// Limit (HTTP): the browser that logged in first has to log in again.
+pub const BROWSERS_MAX: usize = 64;
+/// Tabs that can change something.
+///
+/// Limit (HTTP): the oldest tab has to be loaded again before it can change something.
+pub const TABS_MAX: usize = 256;
+/// Offered changes that were not made yet.
+///
+/// Limit (HTTP): the page with the oldest has to be loaded again.
+pub const NONCES_MAX: usize = 4_096;

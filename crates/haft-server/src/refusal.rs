@@ -13,6 +13,18 @@ pub(crate) enum HttpRefusal {
     HostForeign(String),
     /// A page of another site sent it.
     OriginForeign(String),
+    /// It would change something, and does not say which page sent it.
+    OriginMissing,
+    /// It is for a page, and a page of another site or another port sent it.
+    PageForeign(String),
+    /// It is for a page inside another one.
+    PageFramed,
+    /// Its browser is not logged in.
+    LoginMissing,
+    /// The link that it logs in with was used before, or is none.
+    LinkUsed,
+    /// The system gives no random bytes for a secret.
+    NoSecret,
     /// It has no token.
     TokenMissing,
     /// It has a wrong token.
@@ -48,6 +60,30 @@ impl IntoResponse for HttpRefusal {
                     "pages of {origin:?} may not use this server: start it with that \
                      origin allowed if they should"
                 ),
+            ),
+            Self::OriginMissing => (
+                StatusCode::FORBIDDEN,
+                "a change needs the Origin header of the page that asks for it".to_owned(),
+            ),
+            Self::PageForeign(site) => (
+                StatusCode::FORBIDDEN,
+                format!("expected a request of this server's own page, found Sec-Fetch-Site {site:?}"),
+            ),
+            Self::PageFramed => {
+                (StatusCode::FORBIDDEN, "no other page may show this one in a frame".to_owned())
+            }
+            Self::LoginMissing => (
+                StatusCode::UNAUTHORIZED,
+                "this browser is not logged in: open the link that haft printed".to_owned(),
+            ),
+            Self::LinkUsed => (
+                StatusCode::UNAUTHORIZED,
+                "this link was used before, or is not one of this server: start haft again for a new one"
+                    .to_owned(),
+            ),
+            Self::NoSecret => (
+                StatusCode::INTERNAL_SERVER_ERROR,
+                "the system gives no random bytes".to_owned(),
             ),
             Self::TokenMissing => (
                 StatusCode::UNAUTHORIZED,
@@ -91,6 +127,12 @@ impl IntoResponse for HttpRefusal {
             // The rest of the body would be parsed as the next request.
             Self::BodyLong(_) | Self::BodySlow(_) | Self::BodyBroken => Some((CONNECTION, "close")),
             Self::HostMissing
+            | Self::OriginMissing
+            | Self::PageForeign(_)
+            | Self::PageFramed
+            | Self::LoginMissing
+            | Self::LinkUsed
+            | Self::NoSecret
             | Self::HeadersLong(_)
             | Self::HostForeign(_)
             | Self::OriginForeign(_)

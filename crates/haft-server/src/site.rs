@@ -18,7 +18,9 @@ use tower_service::Service;
 
 use crate::body;
 use crate::guard::RequestGuard;
-use crate::limits::HEADER_BYTES_MAX;
+use crate::limits::{BODY_BYTES_MAX, HEADER_BYTES_MAX};
+use crate::page_guard::{PageVisitor, check_visitor};
+use crate::pages::PageParts;
 use crate::places::ClientConnection;
 use crate::refusal::HttpRefusal;
 
@@ -39,6 +41,8 @@ pub struct HttpSite {
     guard: RequestGuard,
     router: Router,
     paths: Vec<String>,
+    /// The pages at all other paths.
+    pages: Option<PageParts>,
 }
 
 impl HttpSite {
@@ -51,7 +55,7 @@ impl HttpSite {
             }
         };
         let router = Router::new().route(HEALTH_PATH, any(health));
-        Self { guard, router, paths: Vec::new() }
+        Self { guard, router, paths: Vec::new(), pages: None }
     }
 
     /// Adds a service for a path. Request bodies are read before it is called.
@@ -68,7 +72,7 @@ impl HttpSite {
             let mut service = service.clone();
             async move {
                 let (parts, body) = request.into_parts();
-                match body::read(body).await {
+                match body::read(body, BODY_BYTES_MAX).await {
                     Err(refusal) => refusal.into_response(),
                     Ok(body) => match service.call(http::Request::from_parts(parts, body)).await {
                         Ok(response) => response.map(axum::body::Body::new),
@@ -82,21 +86,50 @@ impl HttpSite {
         self
     }
 
+    /// Adds pages for people with a browser, at all paths that have no service. A page needs a login of its browser, and
+    /// no token.
+    #[must_use]
+    pub fn mount_pages<S, B>(mut self, pages: PageParts, service: S) -> Self
+    where
+        S: Service<http::Request<Bytes>, Response = http::Response<B>, Error = Infallible>,
+        S: Clone + Send + Sync + 'static,
+        S::Future: Send,
+        B: HttpBody<Data = Bytes> + Send + 'static,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        self.pages = Some(pages.clone());
+        let answer = move |request: Request| {
+            let (pages, service) = (pages.clone(), service.clone());
+            async move {
+                let visitor = request.extensions().get::<PageVisitor>().copied();
+                let connection = request.extensions().get::<RequestConnection>();
+                let port = connection.map_or(0, |connection| connection.local.port());
+                // Without a visitor, the guard has not seen the request.
+                let visitor = visitor.unwrap_or(PageVisitor::Stranger);
+                pages.answer(visitor, port, request, service).await
+            }
+        };
+        self.router = self.router.fallback(answer);
+        self
+    }
+
     /// Returns the site as one router.
     pub(crate) fn into_router(self) -> Router {
-        let Self { guard, router, paths: places } = self;
-        let places = places.join(" and ");
+        let Self { guard, router, paths, pages } = self;
+        let places = paths.join(" and ");
         let nowhere = move || std::future::ready(HttpRefusal::PathUnknown(places.clone()));
+        let router = if pages.is_some() { router } else { router.fallback(nowhere) };
         let origins = guard.origins.iter().filter_map(|one| HeaderValue::from_str(one).ok());
         let origins: Vec<_> = origins.collect();
-        let guard = Arc::new(guard);
+        let parts = Arc::new((guard, paths, pages));
         let admit = move |request: Request, next: Next| {
-            let guard = Arc::clone(&guard);
+            let of_site = Arc::clone(&parts);
             async move {
+                let (guard, paths, pages) = &*of_site;
                 let connection = request.extensions().get::<RequestConnection>().cloned();
                 let local = connection.as_ref().map(|connection| connection.local.ip());
                 let local = local.unwrap_or(IpAddr::from([0, 0, 0, 0]));
-                let (parts, body) = request.into_parts();
+                let (mut parts, body) = request.into_parts();
                 // The HTTP parser limits its buffer, which may be larger than the limit for headers.
                 let headers = parts.headers.iter();
                 let bytes: usize =
@@ -108,7 +141,17 @@ impl HttpSite {
                     if parts.uri.path() == HEALTH_PATH {
                         return Ok(());
                     }
-                    guard.check_token(&parts)?;
+                    match pages {
+                        Some(pages) if !paths.iter().any(|path| path == parts.uri.path()) => {
+                            let port = connection.as_ref().map_or(0, |it| it.local.port());
+                            let visitor = check_visitor(&parts, &pages.sessions, port)?;
+                            parts.extensions.insert(visitor);
+                            if visitor == PageVisitor::Stranger {
+                                return Ok(());
+                            }
+                        }
+                        Some(_) | None => guard.check_token(&parts)?,
+                    }
                     if let Some(connection) = &connection {
                         connection.client.set_proven();
                     }
@@ -120,7 +163,7 @@ impl HttpSite {
                 }
             }
         };
-        let router = router.fallback(nowhere).layer(middleware::from_fn(admit));
+        let router = router.layer(middleware::from_fn(admit));
         if origins.is_empty() {
             return router;
         }

@@ -87,6 +87,7 @@ pub(super) const MODULE_ORDER: &[ModuleOrder] = &[
             "id",
             "network_guard",
             "process_identity",
+            "records",
             "password",
             "preset",
             "overrides",
@@ -474,7 +475,19 @@ pub(super) const MODULE_ORDER: &[ModuleOrder] = &[
     },
     ModuleOrder {
         crate_name: "haft-server",
-        modules: &["limits", "refusal", "body", "token", "places", "guard", "site", "connections"],
+        modules: &[
+            "limits",
+            "refusal",
+            "body",
+            "token",
+            "browser_sessions",
+            "places",
+            "guard",
+            "page_guard",
+            "pages",
+            "site",
+            "connections",
+        ],
     },
     ModuleOrder {
         crate_name: "haft-snapshot",
