@@ -49,6 +49,8 @@ pub(crate) enum CliCommand {
     Runs(commands::runs::RunsArgs),
     Diff(commands::diff::DiffArgs),
     Undo(commands::undo::UndoArgs),
+    #[cfg(feature = "inspector")]
+    Inspect(commands::inspect::InspectArgs),
     Mcp(commands::mcp_servers::McpArgs),
     Serve(commands::serve::ServeArgs),
     #[command(alias = "policy")]

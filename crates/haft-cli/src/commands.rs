@@ -11,6 +11,8 @@ pub(crate) mod doctor;
 mod file_check_report;
 pub(crate) mod help_markdown;
 pub(crate) mod init;
+#[cfg(feature = "inspector")]
+pub(crate) mod inspect;
 pub(crate) mod mcp;
 pub(crate) mod mcp_servers;
 pub(crate) mod permissions;

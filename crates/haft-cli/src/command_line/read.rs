@@ -16,7 +16,7 @@ use crate::commands;
 type CommandBuilder = fn(Command) -> Command;
 
 /// The commands by name. A command that is missing here still works, with a slower start.
-const COMMANDS: [(&str, CommandBuilder); 23] = [
+const COMMANDS: &[(&str, CommandBuilder)] = &[
     ("call", commands::call::CallArgs::augment_args),
     ("do", commands::do_request::DoArgs::augment_args),
     ("tools", commands::tools::ToolsArgs::augment_args),
@@ -26,6 +26,8 @@ const COMMANDS: [(&str, CommandBuilder); 23] = [
     ("runs", commands::runs::RunsArgs::augment_args),
     ("diff", commands::diff::DiffArgs::augment_args),
     ("undo", commands::undo::UndoArgs::augment_args),
+    #[cfg(feature = "inspector")]
+    ("inspect", commands::inspect::InspectArgs::augment_args),
     ("mcp", commands::mcp_servers::McpArgs::augment_args),
     ("serve", commands::serve::ServeArgs::augment_args),
     ("permissions", commands::permissions::PermissionsArgs::augment_args),
@@ -71,7 +73,7 @@ mod tests {
     fn every_command_takes_what_it_takes_among_all() {
         let all = Cli::command();
         let mut names: Vec<&str> = all.get_subcommands().map(Command::get_name).collect();
-        let mut known = COMMANDS.map(|(name, _)| name).to_vec();
+        let mut known: Vec<&str> = COMMANDS.iter().map(|(name, _)| *name).collect();
         names.sort_unstable();
         known.sort_unstable();
         assert_eq!(known, names);

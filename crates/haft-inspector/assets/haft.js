@@ -1,0 +1,316 @@
+// What the pages of the inspector do in the browser: follow the journal, fetch further parts, make changes, and obey keys.
+const main = document.getElementById("main");
+const said = document.getElementById("live");
+// The server escapes every text. Only its own pages become elements here.
+const policy = globalThis.trustedTypes?.createPolicy("haft", { createHTML: (html) => html });
+
+function parse(html) {
+  const template = document.createElement("template");
+  template.innerHTML = policy ? policy.createHTML(html) : html;
+  return template.content;
+}
+
+function say(text, isBad = false) {
+  said.textContent = text;
+  said.hidden = text === "";
+  said.classList.toggle("bad", isBad);
+}
+
+async function get(url) {
+  const answer = await fetch(url, { headers: { accept: "text/html" } });
+  if (answer.status === 401) location.reload();
+  if (!answer.ok) throw new Error(`the inspector answered ${answer.status}`);
+  return parse(await answer.text());
+}
+
+// Moments in the time of this browser.
+function localize(root) {
+  for (const time of root.querySelectorAll("time[datetime]:not([title])")) {
+    const at = new Date(time.dateTime);
+    if (Number.isNaN(at.valueOf())) continue;
+    const isToday = at.toDateString() === new Date().toDateString();
+    const clock = at.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+    time.textContent = isToday ? clock : `${at.toLocaleDateString()} ${clock}`;
+    time.title = time.dateTime;
+  }
+}
+
+// Further parts: a link that is replaced by what it leads to, once it comes into view.
+const coming = new IntersectionObserver((entries) => {
+  for (const { isIntersecting, target } of entries) if (isIntersecting) more(target);
+}, { rootMargin: "600px" });
+
+async function more(link) {
+  if (link.dataset.busy) return;
+  link.dataset.busy = "1";
+  coming.unobserve(link);
+  try {
+    const part = await get(link.dataset.more);
+    const place = link.closest("li.more") ?? link;
+    enhance(part);
+    place.replaceWith(part);
+  } catch (error) {
+    delete link.dataset.busy;
+    say(`Not loaded: ${error.message}`, true);
+  }
+}
+
+// Buttons that change something can be pressed half a second after they appeared or moved.
+const ARMED_AFTER_MS = 500;
+const armed = new Map();
+
+function placeOf(button) {
+  const box = button.getBoundingClientRect();
+  return `${Math.round((box.left + scrollX) / 8)},${Math.round((box.top + scrollY) / 8)}`;
+}
+
+function watchButtons() {
+  const now = performance.now();
+  for (const button of document.querySelectorAll("button[data-arm]")) {
+    const place = placeOf(button);
+    const known = armed.get(button);
+    if (!known || known.place !== place || document.hidden) {
+      armed.set(button, { place, since: now });
+      button.disabled = true;
+    } else if (now - known.since >= ARMED_AFTER_MS && !button.dataset.busy) {
+      button.disabled = false;
+    }
+  }
+}
+
+// The secret of this tab. Pages of other ports cannot read where it comes from.
+async function tabSecret() {
+  const known = sessionStorage.getItem("haft-tab");
+  if (known) return known;
+  const browser = localStorage.getItem("haft-browser") ?? "";
+  const answer = await fetch("/tab", { method: "POST", headers: { "haft-browser": browser } });
+  if (!answer.ok) throw new Error(await answer.text());
+  const tab = await answer.text();
+  sessionStorage.setItem("haft-tab", tab);
+  return tab;
+}
+
+async function change(form, button) {
+  const result = form.querySelector("[role=alert]");
+  const body = new URLSearchParams(new FormData(form, button));
+  button.dataset.busy = "1";
+  button.disabled = true;
+  result.textContent = "";
+  try {
+    const nonce = button.dataset.nonce ?? form.dataset.nonce;
+    const headers = { "haft-tab": await tabSecret(), "haft-nonce": nonce };
+    const answer = await fetch(form.action, { method: "POST", headers, body });
+    if (answer.ok) {
+      location.assign(answer.headers.get("haft-next") ?? location.href);
+      return;
+    }
+    const text = await answer.text();
+    if (text.startsWith("this tab is not known")) sessionStorage.removeItem("haft-tab");
+    result.textContent = `Nothing was changed: ${text}`;
+  } catch {
+    // Without an answer it is not known whether the change was made.
+    result.textContent = "The inspector did not answer. Load the page again to see whether the change was made.";
+  }
+  result.focus?.();
+}
+
+addEventListener("submit", (event) => {
+  const form = event.target;
+  if (form.method !== "post") return;
+  event.preventDefault();
+  const button = event.submitter;
+  if (button && !button.disabled && button.dataset.busy !== "1") change(form, button);
+});
+
+function enhance(root) {
+  localize(root);
+  for (const link of root.querySelectorAll("a[data-more]")) {
+    if (link.closest("li.more")) coming.observe(link);
+    link.addEventListener("click", (event) => {
+      event.preventDefault();
+      more(link);
+    });
+  }
+}
+
+// Following the journal. A hidden page does not follow: browsers allow six connections to a server.
+let stream = null;
+let last = Number(main.dataset.last ?? 0);
+let pending = null;
+let shownLast = last;
+
+function follow() {
+  const { live, run } = main.dataset;
+  if (!live || stream || document.hidden) return;
+  const query = new URLSearchParams({ after: String(last) });
+  if (run) query.set("run", run);
+  stream = new EventSource(`/events?${query}`);
+  stream.addEventListener("open", () => say("Live"));
+  stream.addEventListener("change", (event) => {
+    const { runs, last: newest } = JSON.parse(event.data);
+    last = newest;
+    pending = new Set([...(pending ?? []), ...runs]);
+    show();
+  });
+  stream.addEventListener("error", () => say("Connection lost: this page may be out of date", true));
+}
+
+function pause() {
+  stream?.close();
+  stream = null;
+}
+
+let isShowing = false;
+async function show() {
+  if (isShowing) return;
+  isShowing = true;
+  try {
+    while (pending) {
+      const runs = pending;
+      pending = null;
+      await ({ runs: showRuns, run: showRun, swap: showAgain })[main.dataset.live](runs);
+    }
+    if (stream?.readyState === EventSource.OPEN) say("Live");
+  } catch (error) {
+    say(`Not up to date: ${error.message}`, true);
+  } finally {
+    isShowing = false;
+  }
+}
+
+function put(rows, part, addsFirst) {
+  enhance(part);
+  const isFocused = (row) => row.contains(document.activeElement);
+  for (const row of part.querySelectorAll("li.row")) {
+    const known = document.getElementById(row.id);
+    if (known) {
+      const focused = isFocused(known);
+      known.replaceWith(row);
+      if (focused) row.querySelector("a").focus();
+    } else if (addsFirst) {
+      rows.prepend(row);
+    } else if (!rows.querySelector("li.more")) {
+      rows.append(row);
+    }
+  }
+}
+
+async function showRuns(runs) {
+  const rows = document.getElementById("rows");
+  const names = [...runs];
+  const isFirst = !new URLSearchParams(location.search).has("before");
+  for (let from = 0; from < names.length; from += 50) {
+    const query = new URLSearchParams(location.search);
+    query.delete("before");
+    query.set("only", names.slice(from, from + 50).join(","));
+    const part = await get(`/runs?${query}`);
+    const found = [...part.querySelectorAll("li.row")].map((row) => row.id);
+    for (const name of names) {
+      const gone = document.getElementById(`run-${name}`);
+      if (gone && !found.includes(gone.id) && names.indexOf(name) >= from && names.indexOf(name) < from + 50) gone.remove();
+    }
+    if (found.length > 0) document.querySelector("main > .empty")?.remove();
+    // The oldest is put first, so that the newest ends on top.
+    const reversed = document.createDocumentFragment();
+    reversed.append(...[...part.querySelectorAll("li.row")].reverse());
+    if (isFirst) put(rows, reversed, true);
+    else put(rows, keepKnown(reversed), false);
+  }
+}
+
+function keepKnown(part) {
+  for (const row of part.querySelectorAll("li.row")) if (!document.getElementById(row.id)) row.remove();
+  return part;
+}
+
+async function showRun() {
+  const page = await get(location.href);
+  const head = page.getElementById("head");
+  localize(head);
+  const old = document.getElementById("head");
+  if (!old.contains(document.activeElement)) old.replaceWith(head);
+  const rows = document.getElementById("rows");
+  if (rows.classList.contains("tree")) {
+    const fresh = page.getElementById("rows");
+    enhance(fresh);
+    if (!rows.contains(document.activeElement)) rows.replaceWith(fresh);
+    return;
+  }
+  let more = true;
+  while (more) {
+    const query = new URLSearchParams(location.search);
+    query.delete("end");
+    query.set("after", String(shownLast));
+    const part = await get(`/runs/${encodeURIComponent(main.dataset.run)}/calls?${query}`);
+    const link = part.querySelector("a[data-more]");
+    if (link) shownLast = Number(new URL(link.dataset.more, location.href).searchParams.get("after"));
+    else shownLast = last;
+    part.querySelector("li.more")?.remove();
+    part.querySelector("li.scale")?.remove();
+    if (part.querySelector("li.row")) document.querySelector("main > .empty")?.remove();
+    put(rows, part, false);
+    more = link !== null;
+  }
+  if (document.getElementById("follow")?.checked) rows.lastElementChild?.scrollIntoView({ block: "end" });
+}
+
+// Shows the whole page again, unless the person is writing in it.
+async function showAgain() {
+  const active = document.activeElement;
+  if (active?.closest("form[method=post]") && active.matches("input, textarea, select")) {
+    say("There is news: load the page again", true);
+    return;
+  }
+  const page = await get(location.href);
+  const fresh = page.getElementById("main");
+  const open = [...main.querySelectorAll("details[open] > summary")].map((it) => it.textContent);
+  enhance(fresh);
+  const id = active?.id;
+  main.replaceChildren(...fresh.childNodes);
+  for (const summary of main.querySelectorAll("details > summary")) {
+    if (open.includes(summary.textContent)) summary.parentElement.open = true;
+  }
+  if (id && main.contains(document.getElementById(id))) document.getElementById(id).focus();
+  if (!fresh.dataset.live) {
+    delete main.dataset.live;
+    pause();
+    say("");
+  }
+}
+
+document.addEventListener("visibilitychange", () => (document.hidden ? pause() : follow()));
+addEventListener("pagehide", pause);
+addEventListener("pageshow", (event) => event.persisted && follow());
+
+// Keys. They do nothing while a person writes.
+const keys = document.getElementById("keys");
+document.getElementById("keys-button").addEventListener("click", () => keys.showModal());
+const sections = { r: "/runs", d: "/doubts", s: "/sessions", p: "/plans", e: "/permissions" };
+let isGoing = false;
+
+addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || keys.open) return;
+  if (event.target.matches("input, textarea, select, [contenteditable]")) {
+    if (event.key === "Escape") event.target.blur();
+    return;
+  }
+  const section = isGoing ? sections[event.key] : undefined;
+  isGoing = event.key === "g" && !isGoing;
+  if (section) location.assign(section);
+  else if (event.key === "?") keys.showModal();
+  else if (event.key === "u") main.querySelector("a[data-up]")?.click();
+  else if (event.key === "/") {
+    event.preventDefault();
+    main.querySelector("input[type=search], .filters input, .filters select")?.focus();
+  } else if (event.key === "j" || event.key === "k") {
+    const links = [...main.querySelectorAll(".rows > .row > a:first-child")];
+    const at = links.indexOf(document.activeElement);
+    const next = links[event.key === "j" ? at + 1 : Math.max(at - 1, 0)];
+    next?.focus();
+  }
+});
+
+enhance(document);
+watchButtons();
+setInterval(watchButtons, 100);
+follow();

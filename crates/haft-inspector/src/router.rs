@@ -1,0 +1,85 @@
+//! Leads each request to its view.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http::StatusCode;
+use tower_service::Service;
+
+use crate::events;
+use crate::page_error::PageError;
+use crate::request::PageRequest;
+use crate::response::{self, PageResponse};
+use crate::source::{InspectorParts, Source};
+use crate::views::{call, run, runs};
+
+/// The pages of the inspector, as a service of the HTTP server.
+#[derive(Clone)]
+pub struct InspectorService {
+    source: Arc<Source>,
+}
+
+impl InspectorService {
+    /// Returns the pages over the journal that the settings name. Nothing is opened yet.
+    pub fn new(parts: InspectorParts) -> Self {
+        Self { source: Arc::new(Source::new(parts)) }
+    }
+}
+
+impl Service<http::Request<Bytes>> for InspectorService {
+    type Response = PageResponse;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: http::Request<Bytes>) -> Self::Future {
+        let source = Arc::clone(&self.source);
+        Box::pin(async move {
+            let Some(request) = PageRequest::new(&request) else {
+                let err = PageError {
+                    status: StatusCode::UNAUTHORIZED,
+                    message: "This browser is not logged in.".to_owned(),
+                };
+                return Ok(response::error(&err, true));
+            };
+            let answer = answer(&source, &request).await;
+            Ok(match answer {
+                Ok(response) => response,
+                Err(err) => {
+                    if err.status == StatusCode::INTERNAL_SERVER_ERROR {
+                        source.forget_journal().await;
+                    }
+                    response::error(&err, request.is_change)
+                }
+            })
+        })
+    }
+}
+
+async fn answer(source: &Arc<Source>, request: &PageRequest) -> Result<PageResponse, PageError> {
+    let segments: Vec<&str> = request.segments.iter().map(String::as_str).collect();
+    let parts = &request.segments;
+    match (request.is_change, segments.as_slice()) {
+        (false, []) => Ok(response::redirect("/runs")),
+        (false, ["runs"]) => runs::show(source, request).await,
+        (false, ["runs", run]) => run::show(source, request, run).await,
+        (false, ["runs", run, "calls"]) => run::calls(source, request, run).await,
+        (false, ["calls", _, _, _, _, _]) => {
+            call::show(source, request, parts.get(1..).unwrap_or_default()).await
+        }
+        (false, ["calls", _, _, _, _, _, "text"]) => {
+            call::text(source, request, parts.get(1..6).unwrap_or_default()).await
+        }
+        (false, ["calls", _, _, _, _, _, "file"]) => {
+            call::file(source, request, parts.get(1..6).unwrap_or_default()).await
+        }
+        (false, ["events"]) => events::follow(source, request).await,
+        (_, _) => Err(PageError::not_found("There is nothing at this address.")),
+    }
+}

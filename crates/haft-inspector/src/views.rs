@@ -1,0 +1,9 @@
+//! The views, one file each. A view asks the journal, puts what it found into lines of text, and has its template draw them.
+
+pub(crate) mod call;
+mod call_line;
+mod call_text;
+pub(crate) mod run;
+mod run_line;
+mod run_search;
+pub(crate) mod runs;
