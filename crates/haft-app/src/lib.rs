@@ -13,6 +13,7 @@ mod environment;
 mod haft_files;
 mod journal_location;
 mod layers;
+mod listed_rules;
 mod loaded_paths;
 mod model_choice;
 mod network_guard;
@@ -56,11 +57,13 @@ pub mod user_configuration;
 // The runtime of these settings, and its tools.
 pub mod compose;
 pub use credential_reach::credentials_in_reach;
+pub use listed_rules::{ListedRule, RuleOrigin, list_rules};
 pub mod mcp_servers;
 pub mod python;
 pub mod records;
 pub mod sidecars;
 pub mod skills;
+pub mod undo;
 #[cfg(feature = "providers")]
 pub use providers::named_models;
 

@@ -16,6 +16,7 @@ mod tests;
 use crate::limits::BOXES_MAX;
 
 pub use graph::{DrawingCharset, PlanGraph};
+pub use svg::PlanNodeMark;
 
 impl PlanGraph {
     /// Returns a drawing for a terminal of so many columns: boxes where they fit, else a list.
@@ -33,6 +34,11 @@ impl PlanGraph {
     /// Returns the graph in the language of Mermaid.
     pub fn mermaid(&self) -> String {
         mermaid::draw(self)
+    }
+
+    /// Returns a picture of a run of the plan, to be part of a page. The marks are those of the nodes, in their order.
+    pub fn run_svg(&self, marks: &[PlanNodeMark]) -> String {
+        svg::draw_run(self, marks)
     }
 
     /// Returns a picture.

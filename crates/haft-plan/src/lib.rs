@@ -33,7 +33,7 @@ pub use checked::{CheckedNode, CheckedPlan, PlanInput};
 pub use problem::{Code, PlanProblem};
 pub use tools::{PlanTool, PlanToolCatalogue, PlanToolLookup};
 
-pub use draw::{DrawingCharset, PlanGraph};
+pub use draw::{DrawingCharset, PlanGraph, PlanNodeMark};
 
 pub use reference::{
     InputTemplate, Reference, ReferenceError, ReferencePath, ReferencePathSegment, ReferenceSource,

@@ -9,16 +9,17 @@ use anstream::{AutoStream, ColorChoice};
 use clap::Args;
 use clap::builder::styling::{AnsiColor, Effects, Style};
 use haft::RootChanges;
-use haft_snapshot::{PathChange, PathChangeKind, PathState as Recorded, UnifiedDiff, quote_path};
+use haft_snapshot::{PathChangeKind, PathState as Recorded, UnifiedDiff, quote_path};
 use serde_json::{Value, json};
 
 use super::undo::{
-    changed_repositories, changes_of_calls, open_journal, print_remarks, repositories_json,
-    resolve_selection, selection, snapshot_history, warn_unrecorded_calls,
+    changes_of_calls, open_journal, print_remarks, resolve_selection, selection, snapshot_history,
+    warn_unrecorded_calls,
 };
 use crate::arguments::cli_context::CliContext;
 use crate::error::{CommandError, CommandResult, CommandStatus};
 use crate::views::output;
+use haft_app::undo::{changed_repositories, headline, repositories_json};
 
 const FILES: Style = Style::new().effects(Effects::BOLD);
 const ADDED: Style = AnsiColor::Green.on_default();
@@ -150,69 +151,15 @@ pub(crate) async fn run(args: DiffArgs, cx: &CliContext) -> CommandResult {
     Ok(CommandStatus::Done)
 }
 
-/// Returns what happened to a path, on one line.
-pub(super) fn headline(change: &PathChange) -> String {
-    let path = quote_path(&change.path);
-    match (change.kind(), &change.before, &change.after) {
-        (PathChangeKind::Added, _, Some(after)) => format!("added {path}{}", described(after)),
-        (PathChangeKind::Removed, Some(before), _) => {
-            format!("removed {path}{}", described(before))
-        }
-        (PathChangeKind::Kind, Some(before), Some(after)) => {
-            format!("replaced {path}: {} by {}", kind(before), kind(after))
-        }
-        (PathChangeKind::Mode, Some(before), Some(after)) => {
-            format!("mode {path}{}", modes(before, after))
-        }
-        (PathChangeKind::Unknown, _, Some(Recorded::Omitted(left_out))) => {
-            format!("unknown {path}: after the call it was not recorded ({})", left_out.reason)
-        }
-        (PathChangeKind::Unknown, Some(Recorded::Omitted(left_out)), _) => {
-            format!("unknown {path}: before the call it was not recorded ({})", left_out.reason)
-        }
-        (PathChangeKind::Unknown, _, _) => format!("unknown {path}"),
-        (_, Some(before), Some(after)) => format!("modified {path}{}", modes(before, after)),
-        (_, _, _) => format!("modified {path}"),
-    }
-}
-
-fn described(state: &Recorded) -> String {
-    match state {
-        Recorded::Directory { .. } => "/".to_owned(),
-        Recorded::Link { target } => format!(" -> {}", quote_path(target)),
-        Recorded::File(file) if file.mode & 0o111 != 0 => format!(" (mode {:03o})", file.mode),
-        Recorded::File(_) => String::new(),
-        Recorded::Omitted(left_out) => format!(" ({})", left_out.reason),
-    }
-}
-
-fn kind(state: &Recorded) -> &'static str {
-    match state {
-        Recorded::File(_) => "a file",
-        Recorded::Directory { .. } => "a directory",
-        Recorded::Link { .. } => "a link",
-        Recorded::Omitted(_) => "something that was not recorded",
-    }
-}
-
-fn modes(before: &Recorded, after: &Recorded) -> String {
-    let mode = |state: &Recorded| match state {
-        Recorded::File(file) => Some(file.mode),
-        Recorded::Directory { mode } => Some(*mode),
-        Recorded::Link { .. } | Recorded::Omitted(_) => None,
-    };
-    match mode(before).zip(mode(after)) {
-        Some((before, after)) if before != after => format!(" (mode {before:03o} to {after:03o})"),
-        _ => String::new(),
-    }
-}
-
 /// Returns the text of files for standard output. A terminal gets none of the characters that would control it.
 fn shown(text: &[u8]) -> String {
     let stdout = std::io::stdout();
     let text = String::from_utf8_lossy(text);
-    let text =
-        if stdout.is_terminal() { haft_contract::escape_controls(&text) } else { text.into_owned() };
+    let text = if stdout.is_terminal() {
+        haft_contract::escape_controls(&text)
+    } else {
+        text.into_owned()
+    };
     match AutoStream::choice(&stdout) {
         ColorChoice::Never => text,
         ColorChoice::Auto | ColorChoice::Always | ColorChoice::AlwaysAnsi => coloured(&text),

@@ -2,32 +2,29 @@
 //! every other call, so it is journaled and can be undone. No rules apply: the person who types this command owns the
 //! workspace.
 
-mod perform;
-mod repositories;
 mod text;
 
 use std::sync::Arc;
 
 use clap::Args;
-use haft::{
-    CallSelection, Clock as _, RootChanges, SnapshotHistory, SnapshotHistoryError, SystemClock,
-};
+use haft::{CallSelection, RootChanges, SnapshotHistory, SnapshotHistoryError};
 use haft_contract::{AttemptAddress, CallAddress, Envelope, RunId};
-use haft_journal::{Journal, LeaseHolder, RunQuery};
-use haft_snapshot::{OmittedPath, OverwritePolicy, RestoreError, RestoreReport, quote_path};
+use haft_journal::Journal;
+use haft_snapshot::{OverwritePolicy, RestoreReport};
 
-use self::perform::UndoRequest;
-pub(super) use self::repositories::{changed_repositories, repositories_json};
-use self::text::{UndoReport, selection_words};
+use self::text::UndoReport;
 use crate::arguments::call_address;
 use crate::arguments::cli_context::CliContext;
 use crate::arguments::latest;
 use crate::error::{CommandError, CommandErrorKind, CommandResult, CommandStatus};
 use crate::views::output;
 use crate::views::remedy;
+use haft_app::compose;
 use haft_app::host::AppHost;
 use haft_app::settings::EffectiveSettings;
-use haft_app::{compose, process_identity};
+use haft_app::undo::{
+    UndoRefusal, UndoRequest, check_idle, preview_undo, recording_options, selection_words,
+};
 
 /// A call of which it is not known what it changed, and why.
 pub(super) type UnrecordedCall = (CallAddress, String);
@@ -78,52 +75,18 @@ pub(crate) async fn run(args: UndoArgs, cx: &CliContext) -> CommandResult {
     let journal = open_journal(&settings).await?;
     let of = resolve_selection(of, &*journal, &settings).await?;
     let history = snapshot_history(&journal, &settings, &cx.host);
-    // While a living process executes the run, its last call may still be changing files, and its next calls build on those
-    // changes. A single call can be undone as soon as no call of its run is under way.
-    let runs = history.runs(&of).await.map_err(CommandError::failed)?;
-    let lives = |holder: &LeaseHolder| {
-        let is_gone = process_identity::check_gone(&holder.owner);
-        !is_gone.unwrap_or_else(|| holder.is_expired(SystemClock.now_ms()))
-    };
-    let holders = journal.lease_holders().await?.into_iter();
-    if let Some(holder) = holders.filter(|holder| runs.contains(&holder.run)).find(lives) {
-        let run = &holder.run;
-        let query = RunQuery { run: Some(run.clone()), ..RunQuery::default() };
-        let is_idle = matches!(of, CallSelection::Call(_))
-            && journal.runs(query).await?.iter().all(|row| row.intended == 0);
-        if !is_idle {
-            let place = haft_contract::escape_controls(&holder.owner.location);
-            return Err(CommandError::failed(format!(
-                "nothing was undone, because {place} has run {run} and goes on changing files: wait for that process, or \
-                 end it"
-            ))
-            .kind(CommandErrorKind::Held)
-            .hint(format!("haft runs show {run}")));
-        }
-    }
+    check_idle(&history, &*journal, &of).await.map_err(|err| explained(err, &of))?;
     let roots = changes_of_calls(&history, &of).await?;
     let unrecorded = warn_unrecorded_calls(&history, &of, &roots).await?;
     print_remarks(&roots);
     let overwrite = if args.force { OverwritePolicy::Force } else { OverwritePolicy::Refuse };
-    let rehearsed = preview_undo(&of, &roots, overwrite)?;
-    // By the settings, and in any case all that was recorded before.
-    let options = settings.snapshots.clone().unwrap_or_default();
-    let options = roots.iter().fold(options, |options, root| root.widen_options(&options));
-    // Content that undoing the undo could not restore is not overwritten.
-    let mut lost = Vec::new();
-    for root in &roots {
-        let found = root.unrecordable_paths(overwrite, &options).map_err(CommandError::failed)?;
-        let line =
-            |lost: &OmittedPath| format!("  {}: {}", quote_path(&lost.path), lost.entry.reason);
-        lost.extend(found.iter().map(line));
-    }
-    if !lost.is_empty() {
-        return Err(CommandError::failed(format!(
-            "nothing was undone, because what is at these paths now cannot be recorded, and would be lost for good; move \
-             it away, or raise file_bytes in [snapshots] of a trusted manifest if it is too large:\n{}",
-            lost.join("\n")
-        )));
-    }
+    let rehearsed = preview_undo(&roots, overwrite);
+    let rehearsed = rehearsed.map_err(|err| match args.force {
+        true => CommandError::failed(err),
+        false => explained(err, &of),
+    })?;
+    let options = recording_options(&roots, overwrite, settings.snapshots.as_ref());
+    let options = options.map_err(CommandError::failed)?;
     let roots = Arc::new(roots);
     let report = |restored: &[RestoreReport], call: Option<&str>| {
         UndoReport { of: &of, roots: &roots, restored, unrecorded: &unrecorded, call }
@@ -135,7 +98,7 @@ pub(crate) async fn run(args: UndoArgs, cx: &CliContext) -> CommandResult {
     }
     let undoing =
         UndoRequest { of: selection_words(&of), roots: Arc::clone(&roots), overwrite, options };
-    let (envelope, restored) = undoing.execute(&settings, &cx.host).await?;
+    let (envelope, restored) = undoing.execute("cli", &settings, &cx.host).await?;
     match &envelope {
         Envelope::Output { metadata, .. } => report(&restored, metadata.call_id.as_deref()),
         Envelope::Error { error_text, metadata } => {
@@ -241,41 +204,24 @@ pub(super) fn print_remarks(roots: &[RootChanges]) {
     }
 }
 
-/// Predicts the undo, and refuses if it cannot be done in every root.
-fn preview_undo(
-    of: &CallSelection,
-    roots: &[RootChanges],
-    overwrite: OverwritePolicy,
-) -> Result<Vec<RestoreReport>, CommandError> {
+/// Returns the error with the command that helps.
+fn explained(err: UndoRefusal, of: &CallSelection) -> CommandError {
     let named = match of {
         CallSelection::Call(call) => call.to_string(),
         CallSelection::After(call) => format!("--to {call}"),
         CallSelection::Run(run) => run.to_string(),
     };
     let again = format!("haft undo --force {named}");
-    if overwrite == OverwritePolicy::Refuse && roots.iter().any(|root| root.ends_now) {
-        let message = "the end of the last of these calls was not recorded, so everything that changed since it began would \
-                       be undone; look at it with haft diff; --force undoes it";
-        return Err(CommandError::failed(message).hint(again));
-    }
-    let (mut rehearsed, mut conflicts) = (Vec::new(), Vec::new());
-    for root in roots {
-        match root.rehearse(overwrite) {
-            Ok(restored) => rehearsed.push(restored),
-            Err(RestoreError::Conflicts { conflicts: found }) => {
-                let is_one = roots.len() == 1;
-                conflicts.extend(found.iter().map(|conflict| match is_one {
-                    true => format!("  {conflict}"),
-                    false => format!("  in {}: {conflict}", quote_path(root.root())),
-                }));
-            }
-            Err(err) => return Err(CommandError::failed(err)),
+    match &err {
+        UndoRefusal::Held { run, .. } => {
+            let hint = format!("haft runs show {run}");
+            CommandError::failed(err).kind(CommandErrorKind::Held).hint(hint)
         }
+        UndoRefusal::EndUnknown => {
+            let message = format!("{err}; look at it with haft diff; --force undoes it");
+            CommandError::failed(message).hint(again)
+        }
+        UndoRefusal::Conflicts(_) => CommandError::failed(err).hint(again),
+        _ => CommandError::failed(err),
     }
-    if conflicts.is_empty() {
-        return Ok(rehearsed);
-    }
-    let found = conflicts.join("\n");
-    let err = CommandError::failed(format!("nothing was undone, because of these paths:\n{found}"));
-    Err(if overwrite == OverwritePolicy::Refuse { err.hint(again) } else { err })
 }

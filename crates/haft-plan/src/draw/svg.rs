@@ -12,8 +12,28 @@ const LAYER_HEIGHT: i64 = 80;
 const GAP: i64 = 24;
 const MARGIN: i64 = 16;
 
-/// Returns the picture.
+/// How a node looks in the picture of a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PlanNodeMark {
+    /// The name of its style.
+    pub class: &'static str,
+    /// How it stands, in words.
+    pub status: String,
+    /// Where a click on it leads.
+    pub url: Option<String>,
+}
+
+/// Returns the picture, as a document.
 pub(super) fn draw(graph: &PlanGraph) -> String {
+    picture(graph, None)
+}
+
+/// Returns the picture as a part of a page, whose styles colour it. The marks are those of the nodes, in their order.
+pub(super) fn draw_run(graph: &PlanGraph, marks: &[PlanNodeMark]) -> String {
+    picture(graph, Some(marks))
+}
+
+fn picture(graph: &PlanGraph, marks: Option<&[PlanNodeMark]>) -> String {
     let width_of = |place: usize| {
         let chars = graph
             .nodes
@@ -25,12 +45,13 @@ pub(super) fn draw(graph: &PlanGraph) -> String {
     let width = layers.width() + 2 * MARGIN;
     let count = i64::try_from(layers.layers.len()).unwrap_or(0);
     let height = count * LAYER_HEIGHT - (LAYER_HEIGHT - NODE_HEIGHT) + 2 * MARGIN;
+    let back =
+        if marks.is_none() { "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n" } else { "" };
     let mut text = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" \
          font-family=\"monospace\" font-size=\"13\" text-anchor=\"middle\">\n\
          <defs><marker id=\"arrow\" viewBox=\"0 0 8 8\" refX=\"8\" refY=\"4\" markerWidth=\"8\" markerHeight=\"8\" orient=\"auto\">\
-         <path d=\"M0 0 8 4 0 8z\" fill=\"#667\"/></marker></defs>\n\
-         <rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n"
+         <path d=\"M0 0 8 4 0 8z\" fill=\"#667\"/></marker></defs>\n{back}"
     );
     for item in &layers.items {
         for below in item.below.iter().filter_map(|below| layers.items.get(*below)) {
@@ -61,10 +82,27 @@ pub(super) fn draw(graph: &PlanGraph) -> String {
                 Some(purpose) => format!("{}: {}", node.tool, purpose),
                 None => node.tool.clone(),
             };
+            let fill = " fill=\"#f4f6fa\"";
+            let Some(marks) = marks else {
+                let _ = writeln!(
+                    text,
+                    "<g><title>{}</title><rect x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{NODE_HEIGHT}\" rx=\"5\"{fill} \
+                     stroke=\"{stroke}\"/><text x=\"{middle}\" y=\"{baseline}\">{label}</text></g>",
+                    escaped(&title)
+                );
+                continue;
+            };
+            let mark = marks.get(place).cloned().unwrap_or_default();
+            let title = format!("{title}: {}", mark.status);
+            let (begin, end) = match &mark.url {
+                Some(url) => (format!("<a href=\"{}\">", escaped(url)), "</a>"),
+                None => (String::new(), ""),
+            };
             let _ = writeln!(
                 text,
-                "<g><title>{}</title><rect x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{NODE_HEIGHT}\" rx=\"5\" fill=\"#f4f6fa\" \
-                 stroke=\"{stroke}\"/><text x=\"{middle}\" y=\"{baseline}\">{label}</text></g>",
+                "{begin}<g class=\"node {}\"><title>{}</title><rect x=\"{x}\" y=\"{y}\" width=\"{width}\" \
+                 height=\"{NODE_HEIGHT}\" rx=\"5\" stroke=\"{stroke}\"/><text x=\"{middle}\" y=\"{baseline}\">{label}</text></g>{end}",
+                mark.class,
                 escaped(&title)
             );
         }

@@ -8,8 +8,7 @@ use serde::Serialize;
 use crate::arguments::cli_context::CliContext;
 use crate::error::{CommandResult, CommandStatus};
 use crate::views::table::table;
-use haft_app::compose;
-use haft_app::manifest::rule_lines;
+use haft_app::{RuleOrigin, list_rules};
 
 /// Columns of a line of names.
 const WIDTH: usize = 80;
@@ -20,7 +19,7 @@ struct RuleListEntry<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     number: Option<usize>,
     scope: RuleScope,
-    origin: &'a str,
+    origin: String,
     /// The line of the file that it begins in.
     #[serde(skip_serializing_if = "Option::is_none")]
     line: Option<usize>,
@@ -39,66 +38,23 @@ struct PermissionListReport<'a> {
     user_file: Option<&'a Path>,
 }
 
-/// The rules of a file with their lines, taken one after the other.
-struct RuleLines(Vec<(Rule, usize)>);
-
-impl RuleLines {
-    /// Returns those of a file; none if it cannot be read.
-    fn read(file: Option<&Path>) -> Self {
-        let text = file.and_then(|file| std::fs::read_to_string(file).ok());
-        Self(text.map_or(Vec::new(), |text| rule_lines(&text)))
-    }
-
-    /// Returns the line of a rule, and leaves out the rules before it. A file that the user has not trusted yet has more rules
-    /// than are in force.
-    fn take(&mut self, rule: &Rule) -> Option<usize> {
-        let place = self.0.iter().position(|(known, _)| known == rule)?;
-        self.0.drain(..=place).next_back().map(|(_, line)| line)
-    }
-}
-
 /// Runs the command.
 pub(super) async fn run(shows_source: bool, cx: &CliContext) -> CommandResult {
     let settings = cx.resolve_settings()?;
-    let registry = compose::registry(&settings, &cx.host).await?;
-    let mut rules = compose::rules_in_force(&settings, &registry)?;
-    // A stable sort: rules of one scope stay in the order in which they were written.
-    rules.sort_by_key(|(scope, _)| std::cmp::Reverse(*scope));
-    let manifest = settings.manifest.as_ref();
-    let manifest = manifest.map_or("-".to_owned(), |path| path.display().to_string());
-    let preset = format!("haft permissions preset {}", settings.preset.name());
-    let user = settings.user_configuration.as_ref();
-    let user = user.map_or("-".to_owned(), |path| path.display().to_string());
-    let project = settings.project.path().display().to_string();
-    let origin = |scope: RuleScope| match scope {
-        RuleScope::Preset => preset.as_str(),
-        RuleScope::Builtin => "haft",
-        RuleScope::Manifest => &manifest,
-        RuleScope::User => &user,
-        RuleScope::Agent => "the agent's file",
-        RuleScope::Project => &project,
-        RuleScope::Session => "command line",
-    };
-    let of_preset = settings.preset.rules();
-    let mut of_manifest = RuleLines::read(settings.manifest.as_deref());
-    let mut of_user = RuleLines::read(settings.user_configuration.as_deref());
-    let mut of_project = RuleLines::read(Some(settings.project.path()));
-    let mut project_rules = 0;
-    let listed = rules.iter().map(|(scope, rule)| {
-        let number = (*scope == RuleScope::Project).then(|| {
-            project_rules += 1;
-            project_rules
-        });
-        let line = match scope {
-            RuleScope::Manifest => of_manifest.take(rule),
-            RuleScope::User => of_user.take(rule),
-            RuleScope::Project => of_project.take(rule),
-            RuleScope::Preset | RuleScope::Builtin | RuleScope::Agent | RuleScope::Session => None,
-        };
-        // Hosts that the manifest requires are rules of the preset that the preset does not have by itself.
-        let is_required = *scope == RuleScope::Preset && !of_preset.contains(rule);
-        let origin = if is_required { manifest.as_str() } else { origin(*scope) };
-        RuleListEntry { number, scope: *scope, origin, line, rule }
+    let rules = list_rules(&settings, &cx.host).await?;
+    let listed = rules.iter().map(|listed| RuleListEntry {
+        number: listed.number,
+        scope: listed.scope,
+        origin: match &listed.origin {
+            RuleOrigin::Preset(preset) => format!("haft permissions preset {}", preset.name()),
+            RuleOrigin::Haft => "haft".to_owned(),
+            RuleOrigin::File(None) => "-".to_owned(),
+            RuleOrigin::File(Some(path)) => path.display().to_string(),
+            RuleOrigin::Agent => "the agent's file".to_owned(),
+            RuleOrigin::Process => "command line".to_owned(),
+        },
+        line: listed.line,
+        rule: &listed.rule,
     });
     let answer = PermissionListReport {
         rules: listed.collect(),
@@ -136,7 +92,7 @@ fn text(answer: &PermissionListReport<'_>, shows_source: bool) -> String {
             let words = [action.to_string(), permission.clone(), pattern.clone()];
             let source = match listed.line {
                 Some(line) => format!("{}:{line}", listed.origin),
-                None => listed.origin.to_owned(),
+                None => listed.origin.clone(),
             };
             let words = number.into_iter().chain(words).chain(is_conditional.then_some(when));
             words.chain(shows_source.then_some(source)).collect()

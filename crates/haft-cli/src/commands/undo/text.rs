@@ -7,10 +7,11 @@ use haft_snapshot::{PathChangeKind, RestoreReport, SkipReason, quote_path};
 use serde_json::{Value, json};
 
 use super::UnrecordedCall;
-use super::repositories::{changed_repositories, repositories_json};
-use crate::commands::diff::headline;
 use crate::error::{CommandResult, CommandStatus};
 use crate::views::output;
+use haft_app::undo::{
+    changed_repositories, headline, report_json, selection_words, skip_reason_text,
+};
 
 /// The report about an undo.
 pub(super) struct UndoReport<'a> {
@@ -93,7 +94,7 @@ impl UndoReport<'_> {
                 output::write_data(&format!("bring back {}", quote_path(path)))?;
             }
             for left in &restored.skipped {
-                let (path, reason) = (quote_path(&left.path), reason(left.reason));
+                let (path, reason) = (quote_path(&left.path), skip_reason_text(left.reason));
                 output::print_note(match left.reason {
                     SkipReason::Gone(_) => format!("{path} does not come back: {reason}"),
                     SkipReason::Outgrown => format!("{path} keeps what came into it: {reason}"),
@@ -125,7 +126,7 @@ impl UndoReport<'_> {
 
     fn as_json(&self, is_all: bool) -> Value {
         let pairs = self.roots.iter().zip(self.restored);
-        let roots: Vec<Value> = pairs.map(|(root, restored)| as_json(root, restored)).collect();
+        let roots: Vec<Value> = pairs.map(|(root, restored)| report_json(root, restored)).collect();
         let unrecorded: Vec<Value> = self
             .unrecorded
             .iter()
@@ -139,49 +140,5 @@ impl UndoReport<'_> {
             "unrecorded": unrecorded,
             "roots": roots,
         })
-    }
-}
-
-/// Returns the undone calls in one word or two, as the journal names them.
-pub(super) fn selection_words(of: &CallSelection) -> String {
-    match of {
-        CallSelection::Call(call) => call.to_string(),
-        CallSelection::After(call) => format!("after {call}"),
-        CallSelection::Run(run) => run.to_string(),
-    }
-}
-
-/// Returns what undoing did to one root.
-pub(super) fn as_json(root: &RootChanges, restored: &RestoreReport) -> Value {
-    let left = restored
-        .skipped
-        .iter()
-        .map(|left| json!({"path": left.path.to_string_lossy(), "reason": reason(left.reason)}));
-    let lossy = |path: &std::path::PathBuf| path.to_string_lossy().into_owned();
-    json!({
-        "root": root.root().to_string_lossy(),
-        "written": restored.written,
-        "made": restored.created_directories,
-        "removed": restored.removed,
-        "modes": restored.changed_modes,
-        "already": restored.unchanged,
-        "paths": restored.paths.iter().map(lossy).collect::<Vec<_>>(),
-        "left_alone": left.collect::<Vec<_>>(),
-        "weakened": restored.weakened.iter().map(lossy).collect::<Vec<_>>(),
-        "repositories": repositories_json(root),
-    })
-}
-
-fn reason(reason: SkipReason) -> String {
-    match reason {
-        SkipReason::NotRecorded(reason) | SkipReason::Gone(reason) => {
-            format!("it was not recorded: {reason}")
-        }
-        SkipReason::Outgrown => "it became too large to be recorded".to_owned(),
-        SkipReason::NotEmpty => "something that is not to be removed is in it".to_owned(),
-        SkipReason::Hidden => {
-            "it holds credentials or haft's own state, which is not brought back".to_owned()
-        }
-        _ => "it cannot be brought back".to_owned(),
     }
 }

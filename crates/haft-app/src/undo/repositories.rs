@@ -8,7 +8,7 @@ use haft_snapshot::quote_path;
 use serde_json::{Value, json};
 
 /// Returns the repositories of which git's own files were changed, each in words.
-pub(in crate::commands) fn changed_repositories(root: &RootChanges) -> Vec<String> {
+pub fn changed_repositories(root: &RootChanges) -> Vec<String> {
     // Several calls may have changed the same one.
     let mut parts: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for (_, repository) in &root.repositories {
@@ -27,7 +27,7 @@ pub(in crate::commands) fn changed_repositories(root: &RootChanges) -> Vec<Strin
 }
 
 /// Returns the repositories of which git's own files were changed, with the call that did it.
-pub(in crate::commands) fn repositories_json(root: &RootChanges) -> Vec<Value> {
+pub fn repositories_json(root: &RootChanges) -> Vec<Value> {
     let changed = root.repositories.iter().map(|(call, repository)| {
         json!({
             "path": repository.path,

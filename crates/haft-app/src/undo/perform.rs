@@ -17,21 +17,23 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::text::as_json;
-use crate::error::CommandError;
-use haft_app::host::AppHost;
-use haft_app::settings::EffectiveSettings;
-use haft_app::records::UNDO_TOOL;
-use haft_app::{compose, id, process_identity};
+use super::report::report_json;
+use crate::app_error::AppError;
+use crate::host::AppHost;
+use crate::records::UNDO_TOOL;
+use crate::settings::EffectiveSettings;
+use crate::{compose, id, process_identity};
 
 /// The undo to perform.
-pub(super) struct UndoRequest {
+pub struct UndoRequest {
     /// Its target, as a person names it.
-    pub(super) of: String,
-    pub(super) roots: Arc<Vec<RootChanges>>,
-    pub(super) overwrite: OverwritePolicy,
+    pub of: String,
+    /// The changes to take back.
+    pub roots: Arc<Vec<RootChanges>>,
+    /// Whether to overwrite later changes.
+    pub overwrite: OverwritePolicy,
     /// How to record the overwritten paths.
-    pub(super) options: RecordOptions,
+    pub options: RecordOptions,
 }
 
 /// The result of the call for each root. The call's thread writes it once, before `execute` reads it.
@@ -48,16 +50,22 @@ struct UndoInput {
 }
 
 impl UndoRequest {
-    /// Makes the call in a new run, and returns its result for each root.
-    pub(super) async fn execute(
+    /// Makes the call in a new run, and returns its result for each root. `front_end` is recorded with the run.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the roots or the journal cannot be used. If the undo itself fails, the envelope says so.
+    pub async fn execute(
         &self,
+        front_end: &str,
         settings: &EffectiveSettings,
         host: &AppHost,
-    ) -> Result<(Envelope, Vec<RestoreReport>), CommandError> {
+    ) -> Result<(Envelope, Vec<RestoreReport>), AppError> {
         let journal = settings.durability.journal.open().await?;
         let done = Arc::new(Mutex::new(Vec::new()));
         let runtime = self.runtime(journal, &done, settings, host)?;
-        let session = ConnectionOptions::headless(id::new("session", SystemClock.now_ms())?, "cli");
+        let session =
+            ConnectionOptions::headless(id::new("session", SystemClock.now_ms())?, front_end);
         let run = runtime.open_connection(session)?.run(compose::new_run(host.now_ms())?);
         let input = json!({"of": self.of, "force": self.overwrite == OverwritePolicy::Force});
         let envelope = run.call(Call::new(UNDO_TOOL, input)).await;
@@ -73,10 +81,10 @@ impl UndoRequest {
         done: &RestoredRoots,
         settings: &EffectiveSettings,
         host: &AppHost,
-    ) -> Result<Runtime, CommandError> {
+    ) -> Result<Runtime, AppError> {
         let paths: Vec<PathBuf> = self.roots.iter().map(|root| root.root().to_path_buf()).collect();
         let (first, others) = paths.split_first().ok_or_else(|| {
-            CommandError::failed("nothing was recorded of these calls that could be undone")
+            AppError::failed("nothing was recorded of these calls that could be undone")
         })?;
         let roots = WorkspaceRoots::open(first, others)?;
         let directory = compose::snapshots::directory(&settings.durability.journal, host);
@@ -117,7 +125,7 @@ impl UndoRequest {
                     Err(err) => return failed(err.to_string()),
                 };
                 let shown: Vec<Value> =
-                    changes.iter().zip(&undone).map(|(root, it)| as_json(root, it)).collect();
+                    changes.iter().zip(&undone).map(|(root, it)| report_json(root, it)).collect();
                 *done.lock().unwrap_or_else(PoisonError::into_inner) = undone;
                 Ok(Value::from(shown))
             });
