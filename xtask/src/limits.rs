@@ -26,6 +26,7 @@ const GROUPS: &[(&str, &str)] = &[
     ("editors", "Editors"),
     ("MCP", "MCP"),
     ("HTTP", "HTTP"),
+    ("inspector", "Inspector"),
     ("Python", "Python tools"),
     ("languages", "Language servers"),
     ("journal", "Journal, runs and snapshots"),

@@ -12,7 +12,7 @@ mod postgres;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{bail, ensure};
+use anyhow::{Context as _, bail, ensure};
 
 use crate::files;
 use crate::process::{capture, cargo, run as run_program, succeeds};
@@ -49,6 +49,9 @@ const NPM_PINS: &[Pin] = &[
     ("@modelcontextprotocol/server-memory", "2026.8.31"),
     ("ai", "6.0.326"),
     ("@ai-sdk/mcp", "1.0.101"),
+    // Checks pages for people who cannot see or cannot use a mouse, and drives a browser.
+    ("axe-core", "4.14.1"),
+    ("playwright-core", "1.65.1"),
     ("@agentclientprotocol/sdk", "2.4.0"),
     ("pyright", "1.1.414"),
     ("typescript", "7.0.2"),
@@ -56,7 +59,7 @@ const NPM_PINS: &[Pin] = &[
 ];
 
 /// The variables through which tests learn where the programs are that drive haft from outside, and their paths.
-pub(crate) type ClientPaths = [(&'static str, PathBuf); 7];
+pub(crate) type ClientPaths = [(&'static str, PathBuf); 8];
 
 /// Runs `cargo xtask setup`.
 pub(crate) fn run(root: &Path, _arguments: &[String]) -> anyhow::Result<()> {
@@ -138,6 +141,7 @@ pub(crate) fn ensure_all(root: &Path) -> anyhow::Result<ClientPaths> {
         ("HAFT_TEST_NODE_PACKAGES", node_dir),
         ("HAFT_TEST_INSPECTOR", packages.join("inspector/clients/cli/build/index.js")),
         ("HAFT_TEST_NODE_FILESYSTEM_SERVER", packages.join("server-filesystem/dist/index.js")),
+        ("HAFT_TEST_CHROMIUM", ensure_chromium()?),
         ("HAFT_TEST_STRACE", debian::ensure_strace(&clients_dir.join("debian"))?),
         ("HAFT_TEST_POSTGRES", postgres::ensure(&clients_dir.join("postgres"))?),
     ];
@@ -150,6 +154,13 @@ pub(crate) fn ensure_all(root: &Path) -> anyhow::Result<ClientPaths> {
         );
     }
     Ok(clients)
+}
+
+/// Returns the path of a browser, which is there afterwards.
+fn ensure_chromium() -> anyhow::Result<PathBuf> {
+    let usable = || debian::on_path("chromium").is_some();
+    ensure_system("Chromium", &["chromium"], usable)?;
+    debian::on_path("chromium").context("Chromium is installed and not on PATH")
 }
 
 /// Installs a command of Cargo unless some version of it is there: replacing a person's own tools is not ours to decide.

@@ -107,9 +107,8 @@ fn nearest(colour: [u16; 3]) -> u8 {
         };
     }
     let bits = [1, 2, 4];
-    let present = colour.iter().zip(bits).filter(|(part, _)| {
-        **part >= PRESENT_MIN.max(brightest / 2)
-    });
+    let present =
+        colour.iter().zip(bits).filter(|(part, _)| **part >= PRESENT_MIN.max(brightest / 2));
     let base: u8 = present.map(|(_, bit)| bit).sum();
     if brightest >= BRIGHT_MIN { base + 8 } else { base }
 }

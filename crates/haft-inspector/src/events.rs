@@ -94,10 +94,7 @@ impl JournalFollower {
     }
 
     /// Returns the runs that changed since the last look.
-    async fn changed_runs(
-        &mut self,
-        journal: &dyn Journal,
-    ) -> Result<BTreeSet<RunId>, PageError> {
+    async fn changed_runs(&mut self, journal: &dyn Journal) -> Result<BTreeSet<RunId>, PageError> {
         let query = CallQuery {
             run: self.run.clone(),
             after_change: Some(self.last_change),

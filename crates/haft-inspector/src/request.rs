@@ -61,9 +61,10 @@ impl PageRequest {
 
     /// Returns the query without these names, as it is behind a `?`.
     pub(crate) fn query_without(&self, names: &[&str]) -> String {
-        let kept = self.query.iter().filter(|(name, value)| {
-            !names.contains(&name.as_str()) && !value.is_empty()
-        });
+        let kept = self
+            .query
+            .iter()
+            .filter(|(name, value)| !names.contains(&name.as_str()) && !value.is_empty());
         let kept = kept.map(|(name, value)| format!("{}={}", url_part(name), url_part(value)));
         kept.collect::<Vec<_>>().join("&")
     }
@@ -167,11 +168,14 @@ mod tests {
         }
         assert_eq!(decoded("a+b%2", true), "a b%2");
         assert_eq!(decoded("%zz%ff", false), "%zz\u{fffd}");
-        assert_eq!(pairs("a=1&b&=&c=x%26y"), [
-            ("a".to_owned(), "1".to_owned()),
-            ("b".to_owned(), String::new()),
-            (String::new(), String::new()),
-            ("c".to_owned(), "x&y".to_owned()),
-        ]);
+        assert_eq!(
+            pairs("a=1&b&=&c=x%26y"),
+            [
+                ("a".to_owned(), "1".to_owned()),
+                ("b".to_owned(), String::new()),
+                (String::new(), String::new()),
+                ("c".to_owned(), "x&y".to_owned()),
+            ]
+        );
     }
 }

@@ -85,9 +85,7 @@ pub(crate) fn download(name: &str, content: PageBody) -> PageResponse {
 }
 
 /// Returns a stream of events for a page.
-pub(crate) fn event_stream(
-    events: impl Stream<Item = Bytes> + Send + 'static,
-) -> PageResponse {
+pub(crate) fn event_stream(events: impl Stream<Item = Bytes> + Send + 'static) -> PageResponse {
     let mut response = Response::new(streamed(events));
     let stream = HeaderValue::from_static("text/event-stream");
     response.headers_mut().insert(CONTENT_TYPE, stream);

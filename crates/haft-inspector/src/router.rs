@@ -14,7 +14,7 @@ use crate::page_error::PageError;
 use crate::request::PageRequest;
 use crate::response::{self, PageResponse};
 use crate::source::{InspectorParts, Source};
-use crate::views::{call, run, runs};
+use crate::views::{call, changes, doubts, permissions, plans, run, runs, sessions};
 
 /// The pages of the inspector, as a service of the HTTP server.
 #[derive(Clone)]
@@ -71,7 +71,7 @@ async fn answer(source: &Arc<Source>, request: &PageRequest) -> Result<PageRespo
         (false, ["runs", run]) => run::show(source, request, run).await,
         (false, ["runs", run, "calls"]) => run::calls(source, request, run).await,
         (false, ["calls", _, _, _, _, _]) => {
-            call::show(source, request, parts.get(1..).unwrap_or_default()).await
+            call::show(source, parts.get(1..).unwrap_or_default()).await
         }
         (false, ["calls", _, _, _, _, _, "text"]) => {
             call::text(source, request, parts.get(1..6).unwrap_or_default()).await
@@ -79,6 +79,16 @@ async fn answer(source: &Arc<Source>, request: &PageRequest) -> Result<PageRespo
         (false, ["calls", _, _, _, _, _, "file"]) => {
             call::file(source, request, parts.get(1..6).unwrap_or_default()).await
         }
+        (false, ["doubts"]) => doubts::show(source, request).await,
+        (true, ["doubts", "settle"]) => doubts::settle(source, request).await,
+        (false, ["changes"]) => changes::show(source, request).await,
+        (true, ["undo"]) => changes::undo(source, request).await,
+        (false, ["sessions"]) => sessions::list(source, request).await,
+        (false, ["sessions", session]) => sessions::show(source, request, session).await,
+        (false, ["plans"]) => plans::list(source, request).await,
+        (false, ["plans", run]) => plans::show(source, run).await,
+        (false, ["permissions"]) => permissions::show(source, request).await,
+        (true, ["permissions", "add"]) => permissions::add(source, request).await,
         (false, ["events"]) => events::follow(source, request).await,
         (_, _) => Err(PageError::not_found("There is nothing at this address.")),
     }

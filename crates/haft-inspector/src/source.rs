@@ -6,8 +6,8 @@ use std::sync::Arc;
 use haft_app::SettingOverrides;
 use haft_app::host::AppHost;
 use haft_app::settings::{self, EffectiveSettings};
-use haft_journal::{Journal, RunQuery, RunRow};
 use haft_contract::RunId;
+use haft_journal::{Journal, RunQuery, RunRow};
 use haft_server::BrowserSessions;
 use tokio::sync::{Mutex, Semaphore};
 

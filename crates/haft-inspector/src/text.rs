@@ -81,7 +81,10 @@ mod tests {
 
     #[test]
     fn a_reader_sees_everything() {
-        assert_eq!(shown("a\u{202e}b\u{1b}[2J\u{200b}\nc\t<b>"), "a\\u{202e}b\\u{1b}[2J\\u{200b}\nc\t<b>");
+        assert_eq!(
+            shown("a\u{202e}b\u{1b}[2J\u{200b}\nc\t<b>"),
+            "a\\u{202e}b\\u{1b}[2J\\u{200b}\nc\t<b>"
+        );
         assert_eq!(on_one_line("a\nb\r\t"), "a\\nb\\r\\t");
         assert_eq!(shown("ä e\u{301} \u{200d}"), "ä e\u{301} \u{200d}");
     }

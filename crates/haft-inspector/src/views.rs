@@ -3,7 +3,13 @@
 pub(crate) mod call;
 mod call_line;
 mod call_text;
+pub(crate) mod changes;
+mod difference;
+pub(crate) mod doubts;
+pub(crate) mod permissions;
+pub(crate) mod plans;
 pub(crate) mod run;
 mod run_line;
 mod run_search;
 pub(crate) mod runs;
+pub(crate) mod sessions;

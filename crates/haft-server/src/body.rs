@@ -55,6 +55,9 @@ mod tests {
                 std::task::Poll::Pending
             }
         }
-        assert_eq!(read(Body::new(Never), BODY_BYTES_MAX).await, Err(HttpRefusal::BodySlow(BODY_MS_MAX)));
+        assert_eq!(
+            read(Body::new(Never), BODY_BYTES_MAX).await,
+            Err(HttpRefusal::BodySlow(BODY_MS_MAX))
+        );
     }
 }

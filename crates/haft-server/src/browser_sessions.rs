@@ -129,8 +129,7 @@ impl BrowserSessions {
         digest: &str,
     ) -> Result<(), ChangeRefusal> {
         let mut state = self.lock();
-        let is_tab =
-            |(of, secret): &(u64, String)| is_equal(secret, tab) && *of == browser.0;
+        let is_tab = |(of, secret): &(u64, String)| is_equal(secret, tab) && *of == browser.0;
         if state.tabs.iter().filter(|known| is_tab(known)).count() == 0 {
             return Err(ChangeRefusal::TabUnknown);
         }

@@ -98,8 +98,9 @@ mod tests {
         let cookie = format!("a=b; haft_browser_80={}", login.cookie);
         let check = |method: &str, headers: &[(&str, &str)], expect: Result<PageVisitor, ()>| {
             let request = Request::builder().method(method).header("host", "localhost:80");
-            let request =
-                headers.iter().fold(request, |request, (name, value)| request.header(*name, *value));
+            let request = headers
+                .iter()
+                .fold(request, |request, (name, value)| request.header(*name, *value));
             let parts = request.body(()).unwrap().into_parts().0;
             let found = check_visitor(&parts, &sessions, 80).map_err(|_| ());
             assert_eq!(found, expect, "{method} {headers:?}");

@@ -114,6 +114,8 @@ pub(super) const MODULE_ORDER: &[ModuleOrder] = &[
             "model_choice",
             "providers",
             "compose",
+            "listed_rules",
+            "undo",
             "credential_reach",
             "app",
         ],
@@ -472,6 +474,24 @@ pub(super) const MODULE_ORDER: &[ModuleOrder] = &[
     ModuleOrder {
         crate_name: "haft-scripted-model",
         modules: &["http", "script", "wire", "requests", "shared", "connection", "server"],
+    },
+    ModuleOrder {
+        crate_name: "haft-inspector",
+        modules: &[
+            "limits",
+            "text",
+            "ansi",
+            "assets",
+            "navigation",
+            "page_error",
+            "request",
+            "response",
+            "source",
+            "change",
+            "events",
+            "views",
+            "router",
+        ],
     },
     ModuleOrder {
         crate_name: "haft-server",

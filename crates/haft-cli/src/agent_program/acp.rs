@@ -133,7 +133,10 @@ impl AcpPreparation {
     fn report_failure(&self, err: CommandError) -> String {
         let message = haft_contract::escape_controls(&err.message);
         let hint = err.hint.map(|hint| {
-            hint::with_journal_options(&haft_contract::escape_controls(&hint), &self.cx.setting_args)
+            hint::with_journal_options(
+                &haft_contract::escape_controls(&hint),
+                &self.cx.setting_args,
+            )
         });
         let mut prepared = self.prepared();
         if prepared.last_error.as_ref().is_none_or(|(_, known)| *known != message) {

@@ -173,8 +173,9 @@ fn print_end(done: AgentCommandEnd, settings: &SettingArgs) -> CommandResult {
         AgentCommandEnd::Failed(err) if settings.json => {
             // The last event has reported it to programs.
             let hint = err.hint.as_deref();
-            let hint = hint
-                .map(|hint| hint::with_journal_options(&haft_contract::escape_controls(hint), settings));
+            let hint = hint.map(|hint| {
+                hint::with_journal_options(&haft_contract::escape_controls(hint), settings)
+            });
             output::print_error(&haft_contract::escape_controls(&err.message), hint.as_deref());
             return Ok(err.status);
         }

@@ -119,8 +119,9 @@ impl<'w> TerminalConversation<'w> {
                     return Err(err);
                 }
                 self.turns.screen.wait_until_shown().await;
-                let hint =
-                    err.hint.map(|hint| self.turns.journal_hint(&haft_contract::escape_controls(&hint)));
+                let hint = err
+                    .hint
+                    .map(|hint| self.turns.journal_hint(&haft_contract::escape_controls(&hint)));
                 output::print_error(&haft_contract::escape_controls(&err.message), hint.as_deref());
                 if is_of_model {
                     self.can_continue = true;

@@ -101,7 +101,8 @@ pub(crate) async fn run(args: &InspectArgs, cx: &CliContext) -> CommandResult {
     };
     let can_ask = io::stdin().is_terminal() && !cx.setting_args.json;
     if can_ask {
-        let browser = if opened.is_some() { "A browser was asked to open the inspector. " } else { "" };
+        let browser =
+            if opened.is_some() { "A browser was asked to open the inspector. " } else { "" };
         output::print_aside(format_args!(
             "{browser}Press Enter for a further link, and Ctrl-C to end the inspector."
         ));
@@ -109,7 +110,8 @@ pub(crate) async fn run(args: &InspectArgs, cx: &CliContext) -> CommandResult {
     // The thread may wait for a line for ever; the process does not wait for it.
     let further_links = async {
         while can_ask {
-            let read = tokio::task::spawn_blocking(|| io::stdin().lock().read_line(&mut String::new()));
+            let read =
+                tokio::task::spawn_blocking(|| io::stdin().lock().read_line(&mut String::new()));
             if !matches!(read.await, Ok(Ok(1..))) {
                 break;
             }
@@ -139,7 +141,8 @@ impl Drop for OpenedFile {
 /// Asks the desktop to open a link, if there is one. The link is in a file that only the user reads: other users of the machine
 /// see the arguments of every program.
 fn open_browser(link: &str, host: &AppHost) -> Option<OpenedFile> {
-    let has_desktop = ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| host.variable_if_set(name).is_some());
+    let has_desktop =
+        ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| host.variable_if_set(name).is_some());
     let opener = match host.variable_text("BROWSER").filter(|name| !name.is_empty()) {
         Some(browser) if !browser.contains(['%', ' ', ':']) => browser,
         _ if has_desktop => "xdg-open".to_owned(),

@@ -30,7 +30,7 @@ const TOKEN_FILE_BYTES_MAX: u64 = 4_096;
 
 /// Serve the tools to MCP clients over HTTP
 ///
-/// MCP is at /mcp, in both eras of the protocol; /healthz answers `ok`. Each client that begins with a handshake gets a
+/// MCP is at /mcp, in both eras of the protocol; the inspector is at /, and /healthz answers `ok`. Each client that begins with a handshake gets a
 /// session and a run. Requests without a handshake share one session and one run, unless `_meta` names another run with the
 /// key `haft/run`. Clients send the header `Authorization: Bearer TOKEN`. The token comes from --token-file or HAFT_TOKEN;
 /// without them, haft makes one up and prints it with the address.
@@ -140,22 +140,31 @@ pub(crate) async fn run(args: &ServeArgs, cx: &CliContext) -> CommandResult {
     if runtime.registry().contract("skill").is_some() {
         skills::warn_of_problems(&stateless.connection, &cx.host);
     }
+    #[cfg(feature = "inspector")]
+    let of_pages = settings.clone();
     let (opened, of_session) = (runtime.clone(), cx.host.clone());
     let open = move || open_server(&opened, &settings, &of_session).map_err(|err| err.message);
     let server = HttpServer::new(stateless, Box::new(open));
     let site = HttpSite::new(guard).mount(MCP_PATH, server.service());
     // No request may name «all addresses of this machine», so the server goes by another one.
-    let url = match (address.ip().is_unspecified(), args.hosts.first()) {
-        (false, _) => format!("http://{address}{MCP_PATH}"),
-        (true, Some(host)) => format!("http://{host}:{}{MCP_PATH}", address.port()),
-        (true, None) => format!("http://localhost:{}{MCP_PATH}", address.port()),
+    let authority = match (address.ip().is_unspecified(), args.hosts.first()) {
+        (false, _) => address.to_string(),
+        (true, Some(host)) => format!("{host}:{}", address.port()),
+        (true, None) => format!("localhost:{}", address.port()),
     };
+    let url = format!("http://{authority}{MCP_PATH}");
+    #[cfg(feature = "inspector")]
+    let (pages, site) = super::inspect::InspectorPages::mount(site, &of_pages, cx);
+    #[cfg(feature = "inspector")]
+    let link = Some(pages.new_link(&authority)?);
+    #[cfg(not(feature = "inspector"))]
+    let link: Option<String> = None;
     if args.json {
         let token = match &secret {
             ServeToken::NotRequired | ServeToken::GivenByUser(_) => None,
             ServeToken::Generated(_, text) => Some(text),
         };
-        output::write_json(&json!({ "url": url, "token": token }))?;
+        output::write_json(&json!({ "url": url, "token": token, "inspector": link }))?;
     } else {
         output::write_data(&url)?;
         match &secret {
@@ -166,6 +175,9 @@ pub(crate) async fn run(args: &ServeArgs, cx: &CliContext) -> CommandResult {
             ServeToken::Generated(_, text) => {
                 output::write_data(&format!("Authorization: Bearer {text}"))?
             }
+        }
+        if let Some(link) = link {
+            output::print_aside(format_args!("inspector, for one browser, once: {link}"));
         }
         if !address.ip().is_loopback() {
             output::print_aside(

@@ -121,7 +121,10 @@ pub(crate) fn escape_nonprinting(text: &str) -> String {
 /// Prints a remark if standard error is a terminal.
 pub(crate) fn print_aside(message: impl fmt::Display) {
     if io::stderr().is_terminal() {
-        write_stderr(format_args!("{DIM}{}{DIM:#}\n", haft_contract::escape_controls(&message.to_string())));
+        write_stderr(format_args!(
+            "{DIM}{}{DIM:#}\n",
+            haft_contract::escape_controls(&message.to_string())
+        ));
     }
 }
 

@@ -136,6 +136,7 @@ const HEADINGS: &[&str] = &[
     "## haft runs prune",
     "## haft diff",
     "## haft undo",
+    "## haft inspect",
     "## haft mcp",
     "## haft mcp add",
     "## haft mcp list",

@@ -25,6 +25,8 @@ mod frameworks;
 mod full_disks;
 mod help;
 mod hindrance;
+#[cfg(feature = "inspector")]
+mod inspect;
 mod leftovers;
 mod lsp;
 mod mcp_clients;

@@ -6,12 +6,8 @@ use askama::Template;
 use bytes::Bytes;
 use futures_util::stream;
 use haft_app::calendar::rfc3339;
-use haft_app::records::{
-    find_run_session, find_undo_references, is_holder_dead, is_in_doubt,
-};
-use haft_contract::{
-    ConfinementLevel, EnforcedConfinement, Envelope, EnvelopeMetadata, Remedy,
-};
+use haft_app::records::{find_run_session, find_undo_references, is_holder_dead, is_in_doubt};
+use haft_contract::{ConfinementLevel, EnforcedConfinement, Envelope, EnvelopeMetadata, Remedy};
 use haft_journal::{CallQuery, CallRow, Journal};
 
 use super::call_line::status;
@@ -43,7 +39,10 @@ struct CallPage {
     style: &'static str,
     is_open: bool,
     is_in_doubt: bool,
-    /// Facts with their names.
+    began: String,
+    /// When it ended, and after how long.
+    ended: Option<(String, String)>,
+    /// Further facts with their names.
     facts: Vec<(&'static str, String)>,
     /// What of the envelope a person should know first.
     remarks: Vec<String>,
@@ -79,10 +78,8 @@ struct RemedyText {
 /// Shows a call.
 pub(crate) async fn show(
     source: &Arc<Source>,
-    request: &PageRequest,
     parts: &[String],
 ) -> Result<PageResponse, PageError> {
-    let _ = request;
     let journal = source.present_journal().await?;
     let call = find_call(&*journal, parts).await?;
     let run = find_run(&*journal, &call.scope.run).await?;
@@ -121,11 +118,20 @@ pub(crate) async fn show(
         style,
         is_open: call.envelope.is_none(),
         is_in_doubt: is_in_doubt(&call, owner_is_gone),
+        began: rfc3339(call.started_at_ms),
+        ended: call.finished_at_ms.map(|finished| {
+            let took = finished.saturating_sub(call.started_at_ms);
+            (rfc3339(finished), duration(took))
+        }),
         facts: facts(&call, metadata),
         remarks,
-        refusal: metadata.and_then(refusal_text),
+        refusal: metadata.and_then(|metadata| refusal_text(metadata, &run.root)),
         input: CallText::Input.piece(&call, 0, host)?,
-        answer: call.envelope.as_ref().map(|_| CallText::Answer.piece(&call, 0, host)).transpose()?,
+        answer: call
+            .envelope
+            .as_ref()
+            .map(|_| CallText::Answer.piece(&call, 0, host))
+            .transpose()?,
         is_error: matches!(envelope, Some(Envelope::Error { .. })),
         printed: has_printed.then(|| CallText::Printed.piece(&call, 0, host)).transpose()?,
         // A file that was removed is a remark and no failure of the page.
@@ -171,9 +177,8 @@ pub(crate) async fn file(
     let content = Bytes::from(text.whole(&call, &source.host)?);
     let name = format!("{}-{}.txt", call.id().to_string().replace('/', "-"), text.name());
     let pieces = (0..content.len()).step_by(SENT_BYTES);
-    let pieces: Vec<Bytes> = pieces
-        .map(|from| content.slice(from..content.len().min(from + SENT_BYTES)))
-        .collect();
+    let pieces: Vec<Bytes> =
+        pieces.map(|from| content.slice(from..content.len().min(from + SENT_BYTES))).collect();
     Ok(response::download(&name, response::streamed(stream::iter(pieces))))
 }
 
@@ -189,11 +194,7 @@ async fn find_call(journal: &dyn Journal, parts: &[String]) -> Result<CallRow, P
 }
 
 fn facts(call: &CallRow, metadata: Option<&EnvelopeMetadata>) -> Vec<(&'static str, String)> {
-    let mut facts = vec![("Began", rfc3339(call.started_at_ms))];
-    if let Some(finished) = call.finished_at_ms {
-        let took = duration(finished.saturating_sub(call.started_at_ms));
-        facts.push(("Ended", format!("{}, after {took}", rfc3339(finished))));
-    }
+    let mut facts = Vec::new();
     if let Some(exit) = metadata.and_then(|metadata| metadata.exit_code) {
         facts.push(("Exit status", exit.to_string()));
     }
@@ -218,11 +219,14 @@ fn remarks(metadata: &EnvelopeMetadata) -> Vec<String> {
         remarks.push("Recalled from the journal: nothing was executed.".to_owned());
     }
     if metadata.held_back {
-        remarks.push("Held back: it was not executed, and the same call may come again.".to_owned());
+        remarks
+            .push("Held back: it was not executed, and the same call may come again.".to_owned());
     }
     remarks.extend(metadata.retry_warning.as_deref().map(shown));
     if metadata.unsafe_no_sandbox {
-        remarks.push("Executed without the sandbox of the kernel, because the user said so.".to_owned());
+        remarks.push(
+            "Executed without the sandbox of the kernel, because the user said so.".to_owned(),
+        );
     }
     if let Some(timeout) = metadata.timeout_ms {
         remarks.push(format!("Stopped because its time of {} was over.", duration(timeout)));
@@ -238,25 +242,32 @@ fn remarks(metadata: &EnvelopeMetadata) -> Vec<String> {
     remarks
 }
 
-fn refusal_text(metadata: &EnvelopeMetadata) -> Option<RefusalText> {
+fn refusal_text(metadata: &EnvelopeMetadata, root: &str) -> Option<RefusalText> {
     let refusal = metadata.refusal.as_deref()?;
-    let remedies = refusal.remedies.iter().map(remedy_text).collect();
+    let remedies = refusal.remedies.iter().map(|remedy| remedy_text(remedy, root)).collect();
     let (code, because) = (refusal.code.to_string(), shown(&refusal.because));
     Some(RefusalText { code, because, remedies })
 }
 
-fn remedy_text(remedy: &Remedy) -> RemedyText {
+fn remedy_text(remedy: &Remedy, root: &str) -> RemedyText {
     let rule = |permission: &str, pattern: &str| {
         let (permission, pattern) = (url_part(permission), url_part(pattern));
-        Some(format!("/permissions?permission={permission}&pattern={pattern}#add"))
+        let root = url_part(root);
+        Some(format!("/permissions?permission={permission}&pattern={pattern}&root={root}#add"))
     };
     let (text, url) = match remedy {
-        Remedy::AllowTool(tool) => (format!("Allow all that {tool} does."), rule(tool.as_str(), "*")),
+        Remedy::AllowTool(tool) => {
+            (format!("Allow all that {tool} does."), rule(tool.as_str(), "*"))
+        }
         Remedy::AllowHost(host) => {
             (format!("Allow the host {}.", on_one_line(host)), rule("net.fetch", host))
         }
         Remedy::AddRule(allowing) => (
-            format!("Allow {} {}.", on_one_line(&allowing.permission), on_one_line(&allowing.pattern)),
+            format!(
+                "Allow {} {}.",
+                on_one_line(&allowing.permission),
+                on_one_line(&allowing.pattern)
+            ),
             rule(&allowing.permission, &allowing.pattern),
         ),
         Remedy::Unprotect(path) => (
@@ -269,9 +280,10 @@ fn remedy_text(remedy: &Remedy) -> RemedyText {
         ),
         Remedy::Login(server) => (format!("Log in to the server {}.", on_one_line(server)), None),
         Remedy::Trust => ("Trust the settings of this workspace.".to_owned(), None),
-        Remedy::NameFiles(paths) => {
-            (format!("Name the files that are meant, not {}.", on_one_line(&paths.join(", "))), None)
-        }
+        Remedy::NameFiles(paths) => (
+            format!("Name the files that are meant, not {}.", on_one_line(&paths.join(", "))),
+            None,
+        ),
     };
     RemedyText { text, url }
 }

@@ -76,7 +76,11 @@ impl TimeWindow {
 
 impl CallLine {
     /// Returns the lines of calls in their order.
-    pub(crate) fn all(calls: &[CallRow], cx: &CallLineContext<'_>, shows_attempts: bool) -> Vec<Self> {
+    pub(crate) fn all(
+        calls: &[CallRow],
+        cx: &CallLineContext<'_>,
+        shows_attempts: bool,
+    ) -> Vec<Self> {
         let mut before = None;
         let line = |call: &CallRow| {
             let is_new = shows_attempts && before.as_ref() != Some(&call.scope);
@@ -96,13 +100,20 @@ impl CallLine {
         });
         let (status, style) = status(call, cx.owner_is_gone);
         let is_open = call.status == CallStatus::Intended && !cx.owner_is_gone;
-        let end_ms = call.finished_at_ms.unwrap_or(if is_open { cx.now_ms } else { call.started_at_ms });
+        let end_ms =
+            call.finished_at_ms.unwrap_or(if is_open { cx.now_ms } else { call.started_at_ms });
         let bar_from = cx.window.place(call.started_at_ms).min(WIDTH - BAR_WIDTH_MIN);
         let bar_width = cx.window.place(end_ms).saturating_sub(bar_from).max(BAR_WIDTH_MIN);
         let code = call.parsed_envelope().ok().flatten().and_then(|envelope| envelope.code());
         let subagent = call.driver_call_id.as_deref().and_then(|id| cx.subagents.get(id));
         Self {
-            name: format!("{}/{}/{}/{}", on_one_line(&scope.node), scope.iteration, scope.attempt, call.seq),
+            name: format!(
+                "{}/{}/{}/{}",
+                on_one_line(&scope.node),
+                scope.iteration,
+                scope.attempt,
+                call.seq
+            ),
             url: call_url(&call.id()),
             heading: heading.unwrap_or_default(),
             tool: on_one_line(&call.tool),

@@ -126,7 +126,7 @@ pub(crate) async fn show(
     };
     let plan = journal.calls(plan).await?;
     let names = doubts.iter().map(|call| (call_url(&call.id()), on_one_line(&call.tool)));
-    let line = RunLine::new(&run, doubts.len(), session.as_ref());
+    let line = RunLine::new(&run, doubts.len(), session.as_ref(), None);
     let holder = run.holder.as_ref().map(|holder| on_one_line(&holder.owner.location));
     let is_alive = run.holder.is_some() && !is_holder_dead(&run);
     response::html(&RunDetailsPage {
@@ -145,17 +145,22 @@ pub(crate) async fn show(
         session: session.as_ref().map(|it| format!("/sessions/{}", url_part(it.id.as_str()))),
         plan: (!plan.is_empty()).then(|| format!("/plans/{}", url_part(run.id.as_str()))),
         doubts: names.collect(),
-        undone: undone.iter().map(|undone| {
-            let at = rfc3339(undone.at_ms);
-            let by = on_one_line(&undone.by);
-            match undone.undone_calls() {
-                UndoneCalls::All => format!("All of it was undone at {at}, by call {by}."),
-                UndoneCalls::One(call) => format!("Call {call} was undone at {at}, by call {by}."),
-                UndoneCalls::After(call) => {
-                    format!("What came after call {call} was undone at {at}, by call {by}.")
+        undone: undone
+            .iter()
+            .map(|undone| {
+                let at = rfc3339(undone.at_ms);
+                let by = on_one_line(&undone.by);
+                match undone.undone_calls() {
+                    UndoneCalls::All => format!("All of it was undone at {at}, by call {by}."),
+                    UndoneCalls::One(call) => {
+                        format!("Call {call} was undone at {at}, by call {by}.")
+                    }
+                    UndoneCalls::After(call) => {
+                        format!("What came after call {call} was undone at {at}, by call {by}.")
+                    }
                 }
-            }
-        }).collect(),
+            })
+            .collect(),
         filter,
         is_tree,
         may_be_tree,

@@ -1,9 +1,9 @@
 //! A run on one line.
 
 use haft_app::calendar::rfc3339;
-use haft_app::records::{find_run_session, is_holder_dead};
+use haft_app::records::{find_run_session, input_summary, is_holder_dead};
 use haft_contract::RunId;
-use haft_journal::{Journal, RunRow, SessionRow};
+use haft_journal::{CallRow, Journal, RunRow, SessionRow};
 
 use crate::page_error::PageError;
 use crate::request::run_url;
@@ -56,7 +56,7 @@ pub(crate) struct RunLine {
     pub(crate) id: String,
     pub(crate) url: String,
     pub(crate) state: RunState,
-    /// The title of its session, or nothing.
+    /// The title of its session, else its first call; empty if it has neither.
     pub(crate) title: String,
     /// The agent or the front end that works in it.
     pub(crate) by: String,
@@ -70,7 +70,12 @@ pub(crate) struct RunLine {
 
 impl RunLine {
     /// Returns the line of a run, with the number of its calls in doubt.
-    pub(crate) fn new(run: &RunRow, doubts: usize, session: Option<&SessionRow>) -> Self {
+    pub(crate) fn new(
+        run: &RunRow,
+        doubts: usize,
+        session: Option<&SessionRow>,
+        first: Option<&CallRow>,
+    ) -> Self {
         let doubts = u64::try_from(doubts).unwrap_or(u64::MAX);
         let count = |count: u64, word: &str| (count > 0).then(|| format!("{count} {word}"));
         let counts = [
@@ -80,13 +85,17 @@ impl RunLine {
             count(run.intended, "open"),
         ];
         let agent = session.map(|session| session.agent.as_str());
-        let title = session.and_then(|session| session.title.as_deref());
+        let title = session.and_then(|session| session.title.clone());
+        let title = title.or_else(|| {
+            let first = first?;
+            Some(format!("{} {}", first.tool, input_summary(&first.input)))
+        });
         let lasted = run.last_call_at_ms.unwrap_or(run.started_at_ms);
         Self {
             id: run.id.to_string(),
             url: run_url(&run.id),
             state: state(run, doubts > 0),
-            title: on_one_line(title.unwrap_or_default()),
+            title: on_one_line(&title.unwrap_or_default()),
             by: on_one_line(agent.unwrap_or(&run.front_end)),
             root: on_one_line(&run.root),
             started: rfc3339(run.started_at_ms),

@@ -4,7 +4,7 @@
 use haft_app::records::find_doubts;
 use haft_contract::RunId;
 use haft_journal::limits::QUERY_RUNS_MAX;
-use haft_journal::{CallOrder, CallQuery, Journal, RunQuery, RunRow, SessionRow};
+use haft_journal::{CallOrder, CallQuery, CallRow, Journal, RunQuery, RunRow, SessionRow};
 
 use super::run_line::{RunState, session_of, state};
 use crate::limits::{
@@ -31,6 +31,8 @@ pub(crate) struct FoundRun {
     pub(crate) run: RunRow,
     pub(crate) doubts: usize,
     pub(crate) session: Option<SessionRow>,
+    /// Its first call, which says what it is about.
+    pub(crate) first: Option<CallRow>,
 }
 
 /// What a search found.
@@ -61,8 +63,7 @@ impl RunFilter {
 
     /// Returns whether every run fits.
     pub(crate) fn is_empty(&self) -> bool {
-        let texts =
-            [&self.tool, &self.by, &self.root, &self.text, &self.since, &self.until];
+        let texts = [&self.tool, &self.by, &self.root, &self.text, &self.since, &self.until];
         self.state.is_none() && texts.iter().all(|text| text.is_empty())
     }
 
@@ -137,7 +138,9 @@ impl RunFilter {
         {
             return Ok(None);
         }
-        Ok(Some(FoundRun { run, doubts, session }))
+        let query = CallQuery { limit: 1, ..CallQuery::of_run(run.id.clone()) };
+        let first = journal.calls(query).await?.pop();
+        Ok(Some(FoundRun { run, doubts, session, first }))
     }
 
     async fn is_in_inputs(

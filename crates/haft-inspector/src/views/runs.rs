@@ -65,9 +65,7 @@ pub(crate) async fn show(
     response::html(&RunsPage {
         sections: Sections(Section::Runs),
         last_change,
-        states: RunState::ALL
-            .map(|it| (it.word(), it.name(), filter.state == Some(it)))
-            .to_vec(),
+        states: RunState::ALL.map(|it| (it.word(), it.name(), filter.state == Some(it))).to_vec(),
         filter,
         rows,
         journal: on_one_line(&source.settings.durability.journal.to_string()),
@@ -76,7 +74,7 @@ pub(crate) async fn show(
 
 fn rows(page: &RunPage, request: &PageRequest) -> RunRows {
     let runs = page.found.iter().map(|found| {
-        RunLine::new(&found.run, found.doubts, found.session.as_ref())
+        RunLine::new(&found.run, found.doubts, found.session.as_ref(), found.first.as_ref())
     });
     let more = page.next.as_ref().map(|next| {
         let query = request.query_without(&["before", "part", "only"]);
@@ -98,7 +96,12 @@ async fn changed_rows(
     for name in only.split(',').take(RUNS_SHOWN_MAX) {
         let run = find_run(journal, &parse_run(name)?).await?;
         if let Some(found) = filter.fitting(journal, run, &mut calls_left).await? {
-            runs.push(RunLine::new(&found.run, found.doubts, found.session.as_ref()));
+            runs.push(RunLine::new(
+                &found.run,
+                found.doubts,
+                found.session.as_ref(),
+                found.first.as_ref(),
+            ));
         }
     }
     // The newest comes first, as in the list.

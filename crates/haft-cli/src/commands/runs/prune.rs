@@ -18,8 +18,8 @@ use crate::error::{CommandError, CommandResult, CommandStatus};
 use crate::views::output;
 use crate::views::path_text::counted;
 use crate::views::time;
-use haft_app::records;
 use haft_app::host::AppHost;
+use haft_app::records;
 use haft_app::settings::DurabilitySettings;
 use haft_app::{compose, sidecars};
 
