@@ -126,7 +126,9 @@ pub(crate) async fn show(
     };
     let plan = journal.calls(plan).await?;
     let names = doubts.iter().map(|call| (call_url(&call.id()), on_one_line(&call.tool)));
-    let line = RunLine::new(&run, doubts.len(), session.as_ref(), None);
+    let first = CallQuery { limit: 1, ..CallQuery::of_run(run.id.clone()) };
+    let first = journal.calls(first).await?.pop();
+    let line = RunLine::new(&run, doubts.len(), session.as_ref(), first.as_ref());
     let holder = run.holder.as_ref().map(|holder| on_one_line(&holder.owner.location));
     let is_alive = run.holder.is_some() && !is_holder_dead(&run);
     response::html(&RunDetailsPage {
