@@ -99,7 +99,8 @@ async function change(form, button) {
   try {
     const nonce = button.dataset.nonce ?? form.dataset.nonce;
     const headers = { "haft-tab": await tabSecret(), "haft-nonce": nonce };
-    const answer = await fetch(form.action, { method: "POST", headers, body });
+    // A field of the form may be named «action», and would hide the property.
+    const answer = await fetch(form.getAttribute("action"), { method: "POST", headers, body });
     if (answer.ok) {
       location.assign(answer.headers.get("haft-next") ?? location.href);
       return;
@@ -116,7 +117,7 @@ async function change(form, button) {
 
 addEventListener("submit", (event) => {
   const form = event.target;
-  if (form.method !== "post") return;
+  if (form.getAttribute("method") !== "post") return;
   event.preventDefault();
   const button = event.submitter;
   if (button && !button.disabled && button.dataset.busy !== "1") change(form, button);

@@ -108,6 +108,7 @@ fn a_person_at_the_inspector() {
         {"step":"keys","open":true}
         {"step":"armed at once","enabled":false}
         {"step":"undone","title":"undo done"}
+        {"step":"rule","rows":1}
         {"step":"ready"}
         {"step":"live"}
         {"step":"faults","faults":[]}
