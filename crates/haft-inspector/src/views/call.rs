@@ -6,7 +6,9 @@ use askama::Template;
 use bytes::Bytes;
 use futures_util::stream;
 use haft_app::calendar::rfc3339;
-use haft_app::records::{find_run_session, find_undo_references, is_holder_dead, is_in_doubt};
+use haft_app::records::{
+    UNDO_TOOL, find_run_session, find_undo_references, is_holder_dead, is_in_doubt,
+};
 use haft_contract::{ConfinementLevel, EnforcedConfinement, Envelope, EnvelopeMetadata, Remedy};
 use haft_journal::{CallQuery, CallRow, Journal};
 
@@ -96,6 +98,10 @@ pub(crate) async fn show(
     remarks.extend(undone.iter().map(|undone| {
         format!("Undone at {}, by call {}.", rfc3339(undone.at_ms), on_one_line(&undone.by))
     }));
+    if call.tool == UNDO_TOOL {
+        let text = "This call took changes back. «Changes and undo» takes this undo back.";
+        remarks.push(text.to_owned());
+    }
     let mut late = journal.late_outcomes(&run.id).await?;
     late.retain(|late| late.call == call.id());
     remarks.extend(late.iter().map(|late| {

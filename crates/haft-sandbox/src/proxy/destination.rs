@@ -59,9 +59,7 @@ pub enum ConnectionDenial {
         range: &'static str,
     },
     /// The host leads to the metadata service of a cloud, which no call reaches.
-    #[error(
-        "host {host} leads to the metadata service of a cloud, which no call reaches"
-    )]
+    #[error("host {host} leads to the metadata service of a cloud, which no call reaches")]
     Metadata {
         /// The host.
         host: Host,

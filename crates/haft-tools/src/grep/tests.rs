@@ -263,7 +263,9 @@ fn binary_files_are_passed_over_and_refused_by_name() {
         let text = text(root.path(), json!({"pattern": "hit", "path": name}));
         assert_eq!(
             text,
-            format!("TOOL_GREP_FAILED: {name:?} is a binary file, and only text can be searched: name another file")
+            format!(
+                "TOOL_GREP_FAILED: {name:?} is a binary file, and only text can be searched: name another file"
+            )
         );
     }
 }

@@ -81,9 +81,9 @@ pub(super) fn redirect_denied_error(denial: &ConnectionDenial) -> ToolError {
         {
             internal_host_text(host)
         }
-        ConnectionDenial::Reserved { host, range, .. } => format!(
-            "host {host} has an address that is {range}, and no page may lead there"
-        ),
+        ConnectionDenial::Reserved { host, range, .. } => {
+            format!("host {host} has an address that is {range}, and no page may lead there")
+        }
         denial => return super::denied_error(denial),
     };
     ToolError::new(ErrorCode::CapabilityDenied, message)
@@ -100,7 +100,5 @@ fn is_internal_host(host: &Host) -> bool {
 
 /// Returns the message about a redirect to an internal host. It does not say how to allow the host.
 fn internal_host_text(host: &Host) -> String {
-    format!(
-        "{host} is one of this machine or its networks, and no page may lead there"
-    )
+    format!("{host} is one of this machine or its networks, and no page may lead there")
 }

@@ -148,9 +148,8 @@ impl AccessResolver<'_> {
                     }
                 }
                 Access::Net { host } if is_metadata_host(host) => {
-                    let message = format!(
-                        "{host} is the metadata service of a cloud, which no call reaches"
-                    );
+                    let message =
+                        format!("{host} is the metadata service of a cloud, which no call reaches");
                     return Err(ToolError::new(ErrorCode::CapabilityDenied, message));
                 }
                 Access::Net { host } => accesses.push(ResolvedAccess::Net { host: host.clone() }),

@@ -127,7 +127,8 @@ mod tests {
             let why = format!("{host} is at an address that is not public ({range})");
             check(public, &format!("https://{host}/token"), Err(&why)).await;
         }
-        let metadata = "host metadata.example leads to the metadata service of a cloud, which no call reaches";
+        let metadata =
+            "host metadata.example leads to the metadata service of a cloud, which no call reaches";
         check(public, "https://metadata.example/token", Err(metadata)).await;
         let unknown = "host nowhere.example has no address: there is no such name; check the name";
         check(public, "https://nowhere.example/", Err(unknown)).await;
