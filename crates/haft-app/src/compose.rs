@@ -235,6 +235,7 @@ fn runtime_parts(
         network_guard: settings.network_guard,
         project_rules: Some(Arc::new(settings.project.clone())),
         watchdogs: watchdogs::watchdogs(settings, host, &roots.paths())?,
+        manifest: watchdogs::manifest(settings)?,
         roots,
         launcher,
         networking: haft::NetworkSettings::default(),

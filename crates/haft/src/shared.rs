@@ -15,6 +15,7 @@ use haft_policy::{
     RuleErrors, RuleScope, RuleSet,
 };
 use haft_sandbox::{Launcher, Network};
+use serde_json::Value;
 use tokio::sync::OnceCell;
 
 use crate::catalog::Catalog;
@@ -54,6 +55,8 @@ pub struct RuntimeParts {
     pub project_rules: Option<Arc<dyn ProjectRules>>,
     /// Hooks that see each call before its execution, in this order.
     pub watchdogs: Vec<Arc<dyn Watchdog>>,
+    /// The manifest of the agent, which watchdogs see with each call. By default there is none.
+    pub manifest: Value,
     /// Starts processes. The default launcher names no program, so every start of a process fails.
     pub launcher: Launcher,
     /// The resolver and the certificate authorities of tools that connect to servers themselves.
@@ -102,6 +105,7 @@ impl RuntimeParts {
             network_guard: None,
             project_rules: None,
             watchdogs: Vec::new(),
+            manifest: Value::Null,
             launcher: Launcher::new(PathBuf::new()),
             networking: NetworkSettings::default(),
             sandbox: Sandbox::system(),

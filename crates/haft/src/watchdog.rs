@@ -25,6 +25,8 @@ pub struct WatchedCall<'a> {
     pub input: &'a Value,
     /// The accesses of the call.
     pub accesses: &'a [ResolvedAccess],
+    /// The manifest of the agent; null if it has none.
+    pub manifest: &'a Value,
     /// The session.
     pub session: &'a str,
     /// The workspace root.

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use haft::{ProgramWatchdog, ReferenceWatchdog, Watchdog};
+use serde_json::Value;
 
 use crate::app_error::AppError;
 use crate::environment;
@@ -33,19 +34,25 @@ pub(super) fn watchdogs(
     if settings.watchdogs.is_empty() {
         return Ok(watchdogs);
     }
-    let manifest = match &settings.manifest {
-        Some(path) => ManifestFile::read(path)?.value()?,
-        None => serde_json::Value::Null,
-    };
     let place = WatchdogPaths {
         roots,
         directory: directory(host)?,
         environment: without_roots(environment::allowed(host.variables()), roots),
     };
     for entry in &settings.watchdogs {
-        watchdogs.push(Arc::new(place.program(entry, manifest.clone())?));
+        watchdogs.push(Arc::new(place.program(entry)?));
     }
     Ok(watchdogs)
+}
+
+/// Returns the manifest as watchdogs see it; null if there is none, or no program to see it.
+///
+/// Fails if the manifest cannot be read again.
+pub(super) fn manifest(settings: &EffectiveSettings) -> Result<Value, AppError> {
+    match &settings.manifest {
+        Some(path) if !settings.watchdogs.is_empty() => ManifestFile::read(path)?.value(),
+        _ => Ok(Value::Null),
+    }
 }
 
 /// Returns the directory that programs run in, and makes it if it is missing. No command reaches it.
@@ -72,11 +79,7 @@ struct WatchdogPaths<'a> {
 
 impl WatchdogPaths<'_> {
     /// Finds the program of an entry. Fails if commands could change the program or one of its arguments.
-    fn program(
-        &self,
-        entry: &WatchdogEntry,
-        manifest: serde_json::Value,
-    ) -> Result<ProgramWatchdog, AppError> {
+    fn program(&self, entry: &WatchdogEntry) -> Result<ProgramWatchdog, AppError> {
         let mut words = entry.program.iter();
         let name = words.next().map(String::as_str).unwrap_or_default();
         let program = self.find(name)?;
@@ -100,7 +103,6 @@ impl WatchdogPaths<'_> {
             timeout_ms: entry.timeout_ms,
             environment: self.environment.clone(),
             directory: self.directory.clone(),
-            manifest,
         })
     }
 

@@ -50,6 +50,7 @@ impl GrantedNet {
             tool: &self.tool,
             input: &self.redirect_input,
             accesses: std::slice::from_ref(&access),
+            manifest: &parts.manifest,
             session: &self.connection.id,
             root: parts.roots.workspace(),
             allowed_by_user: &[],

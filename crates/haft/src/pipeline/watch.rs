@@ -78,6 +78,7 @@ pub(super) async fn check_watchdogs(
         tool,
         input: &state.call().input,
         accesses: judged.accesses(),
+        manifest: &parts.manifest,
         session: &connection.id,
         root: parts.roots.workspace(),
         allowed_by_user: &allowed_by_user,

@@ -39,8 +39,6 @@ pub struct ProgramWatchdog {
     pub environment: Vec<(OsString, OsString)>,
     /// The directory that it runs in: one that no tool can change, since interpreters look for modules there.
     pub directory: PathBuf,
-    /// The manifest, as the program gets it.
-    pub manifest: Value,
 }
 
 /// The answer that a watchdog program prints.
@@ -195,7 +193,7 @@ impl ProgramWatchdog {
             "tool": call.tool.as_str(),
             "input": call.input,
             "accesses": call.accesses.iter().map(access_json).collect::<Vec<_>>(),
-            "manifest": self.manifest,
+            "manifest": call.manifest,
             "session": call.session,
             "root": call.root.to_string_lossy(),
         });

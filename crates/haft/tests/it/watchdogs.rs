@@ -5,9 +5,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use expect_test::{Expect, expect};
-use haft::{HeadlessAsker, ProgramWatchdog, ReferenceWatchdog, Watchdog, WatchedCall};
+use haft::{
+    HeadlessAsker, ProgramWatchdog, ReferenceWatchdog, Watchdog, WatchdogVerdict, WatchedCall,
+};
 use haft_contract::{
-    Access, CommandLine, FsRequirement, RequirementSet, ShellRequirement, Tool, ToolError, ToolId,
+    Access, BoxFuture, CommandLine, FsRequirement, RequirementSet, ShellRequirement, Tool,
+    ToolError, ToolId,
 };
 use haft_policy::{NetworkGuard, RuleAction, RuleScope};
 use serde_json::{Value, json};
@@ -42,7 +45,6 @@ fn shell(directory: &Path, script: &str) -> ProgramWatchdog {
         timeout_ms: 60_000,
         environment: vec![("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into())],
         directory: directory.to_owned(),
-        manifest: json!({"preset": "workspace"}),
     }
 }
 
@@ -55,6 +57,7 @@ async fn judged_under(scope: RuleScope, watchdog: impl Watchdog + 'static, text:
     let setting = Setting {
         tools: vec![deploy()],
         watchdogs: vec![Arc::new(watchdog)],
+        manifest: json!({"preset": "workspace"}),
         asker: Arc::new(HeadlessAsker),
         network_guard: NetworkGuard::Kernel,
         // The built-in watchdog does not ask about what a rule of the user allows.
@@ -153,6 +156,7 @@ async fn a_program_that_nobody_waits_for_any_longer_is_killed_with_what_it_start
         tool: &tool,
         input: &input,
         accesses: &[],
+        manifest: &Value::Null,
         session: "s1",
         root: place.path(),
         allowed_by_user: &[],
@@ -224,6 +228,22 @@ async fn a_program_is_told_the_whole_call() {
     let shells_own = ["PATH=", "PWD=", "OLDPWD=", "SHLVL=", "_="];
     let is_foreign = |line: &&str| !shells_own.iter().any(|name| line.starts_with(name));
     assert_eq!(environment.lines().find(is_foreign), None, "the environment is what was given");
+}
+
+/// Denies each call, and says what it was shown.
+struct Quoting;
+
+impl Watchdog for Quoting {
+    fn judge<'a>(&'a self, call: WatchedCall<'a>) -> BoxFuture<'a, WatchdogVerdict> {
+        let shown = json!([call.tool.as_str(), call.input, call.manifest, call.session]);
+        Box::pin(async move { WatchdogVerdict::Deny(shown.to_string()) })
+    }
+}
+
+#[tokio::test]
+async fn a_watchdog_in_rust_is_shown_the_whole_call() {
+    let expect = r#"WATCHDOG_DENIED: ["deploy",{"text":"git push"},{"preset":"workspace"},"s1"]"#;
+    assert_eq!(judged(Quoting, "git push").await, expect);
 }
 
 /// Returns the code of the chapter's block in that language.
