@@ -52,6 +52,7 @@ mod showing;
 mod signals;
 mod skills;
 mod small_disk;
+mod spec;
 mod state;
 mod stuck_runs;
 mod terminal;

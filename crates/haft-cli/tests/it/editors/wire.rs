@@ -94,7 +94,13 @@ impl Wire {
 
     /// Returns the updates since the last time, one line each.
     pub(crate) fn told(&mut self) -> String {
-        std::mem::take(&mut self.told).iter().map(|told| line(&told["params"]["update"])).collect()
+        self.updates().iter().map(line).collect()
+    }
+
+    /// Returns the updates since the last time.
+    pub(crate) fn updates(&mut self) -> Vec<Value> {
+        let told = std::mem::take(&mut self.told);
+        told.into_iter().map(|mut told| told["params"]["update"].take()).collect()
     }
 
     /// Kills the process.

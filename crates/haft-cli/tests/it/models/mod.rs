@@ -3,7 +3,7 @@
 
 mod doing;
 mod making;
-mod server;
+pub(crate) mod server;
 
 /// A plan of two nodes that both read, one the output of the other.
 const READS: &str = r#"{"nodes":[{"id":0,"tool":"glob","inputs":{"pattern":"*.txt"},"depends_on":[],"metadata":{"purpose":"find the notes"}},{"id":1,"tool":"read","inputs":{"path":"{{STEPS.0.paths[0]}}"},"depends_on":[0],"metadata":{"purpose":"read them"}}],"final_output_node":1}"#;
