@@ -1,4 +1,5 @@
-//! Committed files that a program writes: the stages and crates in ARCHITECTURE.md, the command line's reference and the limits.
+//! Committed files that a program writes: the stages and crates in ARCHITECTURE.md, the command line's reference, the limits
+//! and the requirements of the specifications.
 //!
 //! This file knows only where each text comes from. `--check` compares without writing.
 
@@ -11,7 +12,7 @@ use anyhow::ensure;
 
 use crate::process::{capture, cargo};
 use crate::usage::unexpected_argument;
-use crate::{files, limits};
+use crate::{files, limits, spec};
 
 struct Generated {
     /// Relative to the root.
@@ -28,6 +29,7 @@ const GENERATED: &[Generated] = &[
         path: "docs/protected-paths.md",
         render: |root| printed_page(root, "protected-paths"),
     },
+    Generated { path: "docs/specification.md", render: spec::render },
 ];
 
 /// Returns a page that `haft` prints.

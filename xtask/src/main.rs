@@ -19,6 +19,7 @@ mod rubric;
 mod rust_text;
 mod setup;
 mod soak;
+mod spec;
 mod syntax;
 mod test;
 mod tidy;
@@ -90,6 +91,12 @@ const COMMANDS: &[XtaskCommand] = &[
         "[--write]",
         "Make the bad calls of the rubric and check what a model reads, or accept the answers as they are",
         rubric::run,
+    ),
+    command(
+        "spec",
+        "",
+        "Check the table of the specifications' requirements, and run the tests that it names",
+        spec::run,
     ),
     command(
         "generated",

@@ -6,10 +6,12 @@
 use std::path::Path;
 
 use crate::process::{cargo, run as run_program};
-use crate::{crash, setup};
+use crate::{crash, setup, spec};
 
 /// Runs `cargo xtask test`.
 pub(crate) fn run(root: &Path, filters: &[String]) -> anyhow::Result<()> {
+    // A table that names a test which is gone fails before the tests take their time.
+    spec::check(root)?;
     let clients = setup::ensure_all(root)?;
     // nextest cannot run documentation tests. They go first, so that its summary closes the output;
     // a filter names tests of nextest, so that then they are left out, and so are the kills.

@@ -16,6 +16,7 @@ const GENERATED: &[&str] = &[
     "docs/conformance.md",
     "docs/limits.md",
     "docs/protected-paths.md",
+    "docs/specification.md",
 ];
 
 /// Returns whether no person writes a document.

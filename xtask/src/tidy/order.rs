@@ -672,6 +672,7 @@ pub(super) const MODULE_ORDER: &[ModuleOrder] = &[
             "limits",
             "setup",
             "crash",
+            "spec",
             "test",
             "bench",
             "fuzz",
