@@ -215,7 +215,7 @@ const FILE_LINES_MAX: usize = 800;
 /// Uniform tables that are easier to read whole than cut.
 const LONG_FILES: &[&str] = &[];
 
-const ARCHITECTURE_LINES_MAX: usize = 280;
+const ARCHITECTURE_LINES_MAX: usize = 250;
 
 /// Something that breaks a rule, and how to mend it.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -519,7 +519,7 @@ fn documents_name_what_exists() {
     check(&"a\n".repeat(ARCHITECTURE_LINES_MAX), &[]);
     check(
         &"a\n".repeat(ARCHITECTURE_LINES_MAX + 1),
-        &["ARCHITECTURE.md:281: 281 lines, at most 280; say less"],
+        &["ARCHITECTURE.md:251: 251 lines, at most 250; say less"],
     );
     check_lines(
         &documents::check(&[]),
