@@ -100,7 +100,7 @@ fn bash_fails_if_the_status_is_not_zero() {
 fn bash_names_the_signal_that_ended_a_program() {
     let answer = bash(&World::new(), "sh", &["-c", "kill -9 $$"]);
     assert_eq!(code(&answer), "TOOL_COMMAND_FAILED");
-    assert!(error_text(&answer).contains("ended by signal: 9 (SIGKILL)"), "{answer}");
+    assert!(error_text(&answer).contains("ended by signal 9 (SIGKILL)"), "{answer}");
 }
 
 /// A program that has left its session and group dies, too: only then does the pipe that both hold end.
