@@ -2,9 +2,9 @@
 //! anything else.
 
 use agent_client_protocol::v1::schema::{
-    Content, ContentBlock, TextContent, ToolCallContent, ToolKind as AcpToolKind,
+    Content, ContentBlock, ImageContent, TextContent, ToolCallContent, ToolKind as AcpToolKind,
 };
-use haft_contract::{Envelope, ToolKind, cut};
+use haft_contract::{ContentPart, Envelope, ToolKind, cut};
 
 use crate::advice::sentence_for_editor;
 use crate::limits::SHOWN_RESULT_CHARS_MAX;
@@ -29,6 +29,23 @@ pub(crate) fn result_content(tool: &str, envelope: &Envelope) -> Option<ToolCall
     let text = cut(&text, SHOWN_RESULT_CHARS_MAX);
     let is_markdown = MARKDOWN.contains(&tool) && matches!(envelope, Envelope::Output { .. });
     Some(text_content(if is_markdown { text } else { fenced(&text) }))
+}
+
+/// Returns the images in the result of a call.
+pub(crate) fn result_images(envelope: &Envelope) -> Vec<ToolCallContent> {
+    let Envelope::Output { data, metadata } = envelope else { return Vec::new() };
+    let parts = metadata.content.then(|| ContentPart::of_data(data)).flatten();
+    let images = parts.into_iter().flatten().filter_map(|part| match part {
+        ContentPart::Image { mime_type, data } => {
+            let image = ContentBlock::Image(ImageContent::new(data, mime_type));
+            Some(ToolCallContent::Content(Content::new(image)))
+        }
+        ContentPart::Text { .. }
+        | ContentPart::Audio { .. }
+        | ContentPart::Resource { .. }
+        | ContentPart::Link { .. } => None,
+    });
+    images.collect()
 }
 
 /// Returns a text between fences that are longer than any fence in it.
@@ -81,6 +98,22 @@ mod tests {
         check("read", "a ``` b ````", Some("`````\na ``` b ````\n`````"));
         check("task", "# done", Some("# done"));
         check("read", " \n", None);
+    }
+
+    #[test]
+    fn images_of_a_result_are_shown_as_images() {
+        let image =
+            ContentPart::Image { mime_type: "image/png".to_owned(), data: "QUJD".to_owned() };
+        let data = ContentPart::data(&[ContentPart::Text { text: "a.png".to_owned() }, image]);
+        let metadata = EnvelopeMetadata { content: true, ..EnvelopeMetadata::default() };
+        let images = result_images(&Envelope::Output { data, metadata });
+        assert_eq!(
+            serde_json::to_value(images).unwrap(),
+            serde_json::json!([{
+                "type": "content",
+                "content": {"type": "image", "data": "QUJD", "mimeType": "image/png"},
+            }])
+        );
     }
 
     #[test]

@@ -13,7 +13,7 @@ use haft_agent::{AgentEventKind, ToolResultStatus};
 use haft_contract::{Envelope, Todo, TodoPriority, TodoStatus};
 use serde_json::Value;
 
-use crate::call_content::{result_content, text_content, tool_kind};
+use crate::call_content::{result_content, result_images, text_content, tool_kind};
 use crate::diffs::{absolute, changes};
 
 /// A subagent, as its calls name it.
@@ -236,6 +236,7 @@ impl SessionUpdates {
         // A difference and a todo list say more than the result.
         if !is_done || (changes.is_empty() && todos.is_none()) {
             changes.extend(result_content(tool, envelope));
+            changes.extend(result_images(envelope));
         }
         let line = match envelope {
             Envelope::Output { data, .. } => data.get("first_changed_line").and_then(line),

@@ -100,3 +100,9 @@ pub const PROMPT_GIT_LINES_MAX: usize = 20;
 pub const PROMPT_SKILLS_MAX: usize = 64;
 /// The longest line from outside in a system prompt, in characters.
 pub const PROMPT_LINE_CHARS_MAX: usize = 200;
+/// Images of results that a model is sent again with each request, the last ones of the session.
+///
+/// Limit (agents): of earlier images, the model gets the description.
+pub(crate) const IMAGES_SENT_MAX: usize = 20;
+/// The tokens that haft counts for an image.
+pub(crate) const IMAGE_TOKENS: u64 = 1_600;

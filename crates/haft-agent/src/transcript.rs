@@ -1,14 +1,15 @@
 //! Converts the rows of a session to the messages that a model reads. The functions are pure: the rows themselves show which
 //! messages a summary replaces.
 
-use haft_contract::Envelope;
+use haft_contract::{ContentPart, Envelope};
 use haft_journal::{
     MessageFinish, MessageKind, MessagePart, MessageRole, PartKind, SessionMessage,
 };
-use haft_model::{ModelMessage, ToolCall, ToolCallArguments};
+use haft_model::{ModelImage, ModelMessage, ToolCall, ToolCallArguments};
 use serde_json::Value;
 
 use crate::advice::sentence_for_agent;
+use crate::limits::{IMAGE_TOKENS, IMAGES_SENT_MAX};
 use crate::prompt::enclose_in_tag;
 
 /// A message with its parts.
@@ -61,6 +62,17 @@ pub(crate) fn visible_entries(entries: &[TranscriptEntry]) -> Vec<&TranscriptEnt
     std::iter::once(summary).chain(entries.iter().filter(is_visible)).collect()
 }
 
+/// Removes images from the conversation: all of them for a model that takes none, otherwise those before the last few.
+pub(crate) fn limit_images(messages: &mut [ModelMessage], takes_images: bool) {
+    let mut left = if takes_images { IMAGES_SENT_MAX } else { 0 };
+    for message in messages.iter_mut().rev() {
+        if let ModelMessage::ToolResult { images, .. } = message {
+            images.truncate(left);
+            left -= images.len();
+        }
+    }
+}
+
 /// Returns the conversation for the model of that name. Signatures of a call go only to the model that made the call.
 pub(crate) fn model_messages(entries: &[&TranscriptEntry], model: &str) -> Vec<ModelMessage> {
     let mut messages: Vec<ModelMessage> = Vec::new();
@@ -95,8 +107,9 @@ pub(crate) fn model_messages(entries: &[&TranscriptEntry], model: &str) -> Vec<M
         let tool_calls = calls.iter().map(|(call, _)| call.clone()).collect();
         messages.push(ModelMessage::Assistant { text, tool_calls });
         for (call, part) in calls {
-            let text = result_text(part);
-            messages.push(ModelMessage::ToolResult { call_id: call.id, name: call.name, text });
+            let (text, images) = (result_text(part), result_images(part));
+            let ToolCall { id: call_id, name, .. } = call;
+            messages.push(ModelMessage::ToolResult { call_id, name, text, images });
         }
     }
     messages
@@ -159,6 +172,23 @@ pub(crate) fn result_text(part: &MessagePart) -> String {
     text
 }
 
+/// Returns the images in the result of a call.
+fn result_images(part: &MessagePart) -> Vec<ModelImage> {
+    // Most results hold none, and are not parsed for it.
+    let output = part.output_json.as_deref().filter(|json| json.contains("\"image\""));
+    let envelope = output.and_then(|json| serde_json::from_str::<Envelope>(json).ok());
+    let Some(Envelope::Output { data, metadata }) = envelope else { return Vec::new() };
+    let parts = metadata.content.then(|| ContentPart::of_data(&data)).flatten();
+    let images = parts.into_iter().flatten().filter_map(|part| match part {
+        ContentPart::Image { mime_type, data } => Some(ModelImage { mime_type, data }),
+        ContentPart::Text { .. }
+        | ContentPart::Audio { .. }
+        | ContentPart::Resource { .. }
+        | ContentPart::Link { .. } => None,
+    });
+    images.collect()
+}
+
 /// Estimates the tokens of messages from their length.
 pub(crate) fn estimate_tokens(entries: &[&TranscriptEntry]) -> u64 {
     let part_bytes = |part: &MessagePart| match part.kind {
@@ -166,8 +196,11 @@ pub(crate) fn estimate_tokens(entries: &[&TranscriptEntry]) -> u64 {
         PartKind::Reasoning => 0,
         PartKind::Tool => part.input_json.as_deref().map_or(0, str::len) + result_text(part).len(),
     };
-    let bytes: usize = entries.iter().flat_map(|entry| &entry.parts).map(part_bytes).sum();
-    u64::try_from(bytes).unwrap_or(u64::MAX) / CHARS_PER_TOKEN
+    let parts = || entries.iter().flat_map(|entry| &entry.parts);
+    let bytes: usize = parts().map(part_bytes).sum();
+    let images: usize = parts().map(|part| result_images(part).len()).sum();
+    let images = u64::try_from(images.min(IMAGES_SENT_MAX)).unwrap_or_default();
+    u64::try_from(bytes).unwrap_or(u64::MAX) / CHARS_PER_TOKEN + images * IMAGE_TOKENS
 }
 
 /// The characters that haft counts as one token.

@@ -22,7 +22,7 @@ use crate::session_context::AgentSessionContext;
 use crate::session_log::SessionLog;
 use crate::subagent_notice::subagent_notice;
 use crate::tool_calls::{self, OpenCallSelection};
-use crate::transcript::{TranscriptEntry, model_messages};
+use crate::transcript::{TranscriptEntry, limit_images, model_messages};
 
 /// The input that a turn begins with.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -255,9 +255,11 @@ impl AgentTurn {
                     return Ok(ControlFlow::Break(TurnEnd::Aborted));
                 }
             }
+            let mut messages = model_messages(&self.log.visible_entries(), &context.model_name);
+            limit_images(&mut messages, context.model.takes_images());
             let request = ModelRequest {
                 system: Some(system.to_owned()),
-                messages: model_messages(&self.log.visible_entries(), &context.model_name),
+                messages,
                 tools,
                 max_output_tokens: context.host.parts.bounds.output_tokens,
                 cancellation: self.stop.child_token(),

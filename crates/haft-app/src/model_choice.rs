@@ -63,11 +63,14 @@ impl ModelChoice {
         let of_manifest = of_manifest.filter(|settings| {
             base_url.is_none() && settings.check().is_ok_and(|known| known == provider)
         });
+        // Another model of the same server may see images although this one does not.
+        let same_model = of_manifest.as_ref().filter(|settings| settings.model == named.model);
+        let images = same_model.and_then(|settings| settings.images);
         let (place, key) =
             of_manifest.map_or((None, None), |settings| (settings.base_url, settings.key_variable));
         let key_variable = given(self.key_variable.as_ref()).or(key);
         let (base_url, bounds) = (base_url.or(place), section.bounds());
-        Ok(haft_model::ModelSettings { base_url, key_variable, bounds, ..named })
+        Ok(haft_model::ModelSettings { base_url, key_variable, images, bounds, ..named })
     }
 }
 

@@ -23,7 +23,7 @@ mod scripted;
 mod settings;
 
 pub use model::Model;
-pub use request::{ModelMessage, ModelRequest, ToolCall, ToolCallArguments, ToolOffer};
+pub use request::{ModelImage, ModelMessage, ModelRequest, ToolCall, ToolCallArguments, ToolOffer};
 
 pub use answer::{
     ModelAnswer, ModelAnswerEnd, ModelAnswerStream, ModelEvent, ModelRetry, ModelStopReason,

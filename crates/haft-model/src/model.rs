@@ -34,4 +34,9 @@ pub trait Model: Send + Sync {
         &self,
         request: ModelRequest,
     ) -> BoxFuture<'_, Result<ModelAnswerStream, ModelError>>;
+
+    /// Returns whether the model sees images. If not, the caller sends none.
+    fn takes_images(&self) -> bool {
+        true
+    }
 }

@@ -72,6 +72,10 @@ impl Model for ProviderModel {
             Ok(ModelAnswerStream::new(stream::iter([Ok(first)]).chain(rest)))
         })
     }
+
+    fn takes_images(&self) -> bool {
+        self.target.takes_images
+    }
 }
 
 impl ProviderModel {

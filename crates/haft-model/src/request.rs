@@ -45,7 +45,18 @@ pub enum ModelMessage {
         name: String,
         /// The result as text.
         text: String,
+        /// The images of the result. A model that takes none gets none.
+        images: Vec<ModelImage>,
     },
+}
+
+/// An image that a model sees.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ModelImage {
+    /// Its MIME type.
+    pub mime_type: String,
+    /// Its bytes as base64.
+    pub data: String,
 }
 
 /// A tool that is offered to a model.

@@ -19,6 +19,8 @@ pub struct ModelSettings {
     /// `base_url` there is no default, so that a key is only sent where the user explicitly chose
     /// it.
     pub key_variable: Option<String>,
+    /// Whether the model sees images; by default, those of all providers but `ollama`.
+    pub images: Option<bool>,
     /// A PEM file of trusted certificate authorities, instead of the system's.
     pub authorities: Option<PathBuf>,
     /// Limits on time, retries and size.

@@ -64,6 +64,7 @@ impl ModelLookup for OneModel {
             model: "openai/m1".to_owned(),
             base_url: Some(self.0.clone()),
             key_variable: None,
+            images: None,
             authorities: None,
             bounds: haft_model::ModelAnswerBounds::default(),
         };

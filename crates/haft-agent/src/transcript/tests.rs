@@ -86,12 +86,49 @@ fn check(entries: &[TranscriptEntry], expect: Expect) {
                     .collect();
                 format!("assistant: {text:?} {calls:?}\n")
             }
-            ModelMessage::ToolResult { call_id, name, text } => {
-                format!("result of {call_id} {name}: {text:?}\n")
+            ModelMessage::ToolResult { call_id, name, text, images } => {
+                let images: Vec<String> = images.into_iter().map(|image| image.data).collect();
+                let images = match images.is_empty() {
+                    true => String::new(),
+                    false => format!(" with {images:?}"),
+                };
+                format!("result of {call_id} {name}: {text:?}{images}\n")
             }
         });
     }
     expect.assert_eq(&shown);
+}
+
+#[test]
+fn images_of_results_go_to_models_that_see_them() {
+    let viewed = r#"{"type":"output","data":{"content":[{"type":"text","text":"a.png"},{"type":"image","mime_type":"image/png","data":"QUJD"}]},"metadata":{"duration_ms":1,"content":true}}"#;
+    let entries = [said(1, "look"), answered(2, vec![call("c1", Some("{}"), Some(viewed))])];
+    check(
+        &entries,
+        expect![[r#"
+            user: "look"
+            assistant: "" ["c1 read Object(Object {})"]
+            result of c1 read: "a.png\n[image, image/png, 3 bytes]" with ["QUJD"]
+        "#]],
+    );
+    let images_of = |messages: &[ModelMessage]| -> Vec<usize> {
+        let counts = messages.iter().filter_map(|message| match message {
+            ModelMessage::ToolResult { images, .. } => Some(images.len()),
+            ModelMessage::User(_) | ModelMessage::Assistant { .. } => None,
+        });
+        counts.collect()
+    };
+    let mut entries = vec![said(1, "look")];
+    let calls = |count: usize| {
+        (0..count).map(|id| call(&format!("c{id}"), Some("{}"), Some(viewed))).collect()
+    };
+    entries.push(answered(2, calls(crate::limits::IMAGES_SENT_MAX + 1)));
+    let mut messages = model_messages(&visible_entries(&entries), "m");
+    limit_images(&mut messages, true);
+    let counts = images_of(&messages);
+    assert_eq!((counts[0], counts.iter().sum()), (0, crate::limits::IMAGES_SENT_MAX));
+    limit_images(&mut messages, false);
+    assert_eq!(images_of(&messages).iter().sum::<usize>(), 0);
 }
 
 #[test]

@@ -23,6 +23,8 @@ pub struct ModelSection {
     pub base_url: Option<String>,
     /// The environment variable that holds the key, instead of the provider's usual one.
     pub key_variable: Option<String>,
+    /// Whether the model sees images.
+    pub images: Option<bool>,
     /// How long an answer may take with all attempts at it.
     pub timeout_ms: Option<u64>,
     /// How long the model may be silent.
@@ -32,8 +34,9 @@ pub struct ModelSection {
 impl ModelSection {
     /// Returns what the model is asked with; nothing if the table names none.
     pub fn settings(&self) -> Option<haft_model::ModelSettings> {
-        let Self { name, base_url, key_variable, .. } = self.clone();
-        let settings = haft_model::ModelSettings { base_url, key_variable, ..Default::default() };
+        let Self { name, base_url, key_variable, images, .. } = self.clone();
+        let settings =
+            haft_model::ModelSettings { base_url, key_variable, images, ..Default::default() };
         name.map(|model| haft_model::ModelSettings { model, ..settings })
     }
 

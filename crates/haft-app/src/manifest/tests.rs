@@ -137,6 +137,7 @@ match = ["git status --short"]
                 key_variable: Some(
                     "MY_KEY",
                 ),
+                images: None,
                 timeout_ms: Some(
                     3600000,
                 ),

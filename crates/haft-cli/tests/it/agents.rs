@@ -68,7 +68,7 @@ fn an_agent_is_shown_with_its_prompt() {
     );
     let bundled = world.json(&["agents", "show", "explore", "--json"]);
     assert_eq!((&bundled["mode"], &bundled["source"]), (&json!("subagent"), &json!("bundled")));
-    assert_eq!(bundled["tools"], json!(["read", "glob", "grep", "repo_overview", "lsp"]));
+    assert_eq!(bundled["tools"], json!(["read", "view", "glob", "grep", "repo_overview", "lsp"]));
 }
 
 #[test]

@@ -39,6 +39,7 @@ pub(super) struct ProviderTarget {
     /// The environment variable of the key, or the setting that would name one.
     pub(super) key_place: String,
     pub(super) bounds: ModelAnswerBounds,
+    pub(super) takes_images: bool,
 }
 
 pub(super) fn prepare(
@@ -77,7 +78,10 @@ fn target(
     let client = client.map_err(|err| format!("cannot prepare to ask models: {err}"))?;
     let host = base.host_str().unwrap_or_default();
     let address = base.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"));
-    Ok(ProviderTarget { name, url, address, client, secret, key_place, bounds: settings.bounds })
+    // Most models that people run themselves see no images, and their server refuses a request with one.
+    let takes_images = settings.images.unwrap_or(name.wire != ProviderProtocol::Ollama);
+    let bounds = settings.bounds;
+    Ok(ProviderTarget { name, url, address, client, secret, key_place, bounds, takes_images })
 }
 
 fn http(

@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use genai::adapter::AdapterKind;
 use genai::chat::{
-    ChatMessage, ChatOptions, ChatRequest, ContentPart, MessageContent, ReasoningEffort, Tool,
-    ToolCall as WireCall, ToolResponse,
+    Binary, ChatMessage, ChatOptions, ChatRequest, ContentPart, MessageContent, ReasoningEffort,
+    Tool, ToolCall as WireCall, ToolResponse,
 };
 use serde_json::json;
 
 use crate::name::ProviderProtocol;
-use crate::{ModelMessage, ModelRequest, ToolCallArguments};
+use crate::{ModelImage, ModelMessage, ModelRequest, ToolCallArguments};
 
 pub(super) fn adapter(wire: ProviderProtocol) -> AdapterKind {
     match wire {
@@ -22,7 +22,19 @@ pub(super) fn adapter(wire: ProviderProtocol) -> AdapterKind {
 }
 
 pub(super) fn request(request: &ModelRequest) -> ChatRequest {
-    let messages = request.messages.iter().map(message).collect();
+    let mut messages = Vec::with_capacity(request.messages.len());
+    let mut images = Vec::new();
+    for one in &request.messages {
+        // All results of an answer follow it directly.
+        if !matches!(one, ModelMessage::ToolResult { .. }) {
+            messages.extend(images_message(std::mem::take(&mut images)));
+        }
+        messages.push(message(one));
+        if let ModelMessage::ToolResult { call_id, name, images: of_result, .. } = one {
+            images.extend(of_result.iter().map(|image| (call_id, name, image)));
+        }
+    }
+    messages.extend(images_message(images));
     let mut chat = ChatRequest::new(messages);
     chat.system.clone_from(&request.system);
     if !request.tools.is_empty() {
@@ -54,6 +66,20 @@ pub(super) fn options(request: &ModelRequest, adapter: AdapterKind, idle: Durati
     options
 }
 
+/// Returns the images of results as a message from the user: not every protocol takes images in a result.
+fn images_message(images: Vec<(&String, &String, &ModelImage)>) -> Option<ChatMessage> {
+    if images.is_empty() {
+        return None;
+    }
+    let parts = images.into_iter().flat_map(|(call_id, name, image)| {
+        let text = format!("[haft: image in the result of {name}, call {call_id}]");
+        let ModelImage { mime_type, data } = image;
+        let binary = Binary::from_base64(mime_type.clone(), data.as_str(), None);
+        [ContentPart::Text(text), ContentPart::Binary(binary)]
+    });
+    Some(ChatMessage::user(MessageContent::from_parts(parts.collect::<Vec<_>>())))
+}
+
 fn message(message: &ModelMessage) -> ChatMessage {
     match message {
         ModelMessage::User(text) => ChatMessage::user(text.clone()),
@@ -76,7 +102,7 @@ fn message(message: &ModelMessage) -> ChatMessage {
                 text.into_iter().chain(calls).collect::<Vec<_>>(),
             ))
         }
-        ModelMessage::ToolResult { call_id, name, text } => {
+        ModelMessage::ToolResult { call_id, name, text, images: _ } => {
             let response = ToolResponse::new(call_id.clone(), text.clone());
             ChatMessage::tool(MessageContent::from(response.with_fn_name(name.clone())))
         }

@@ -192,7 +192,12 @@ async fn replies_are_chosen_by_what_is_asked() {
         results.messages.push(ModelMessage::Assistant { text: "hm".to_owned(), tool_calls });
         for (id, text) in [("a", "forty-two"), ("b", "nothing")] {
             let (call_id, name, text) = (id.to_owned(), "read".to_owned(), text.to_owned());
-            results.messages.push(ModelMessage::ToolResult { call_id, name, text });
+            results.messages.push(ModelMessage::ToolResult {
+                call_id,
+                name,
+                text,
+                images: Vec::new(),
+            });
         }
         assert_eq!(answer_to("m", results).await, "result", "{wire:?}");
     }

@@ -91,6 +91,7 @@ impl Server {
             model: model.to_owned(),
             base_url: Some(self.url.clone()),
             key_variable: Some("TEST_KEY".to_owned()),
+            images: None,
             authorities: None,
             bounds,
         };

@@ -3,8 +3,8 @@
 use expect_test::{Expect, expect};
 use haft_contract::canonical_json;
 use haft_model::{
-    Model, ModelAnswer, ModelEvent, ModelMessage, ModelRequest, ModelStopReason, ModelUsage,
-    ToolCall, ToolCallArguments, ToolOffer,
+    Model, ModelAnswer, ModelEvent, ModelImage, ModelMessage, ModelRequest, ModelStopReason,
+    ModelUsage, ToolCall, ToolCallArguments, ToolOffer,
 };
 use serde_json::{Value, json};
 
@@ -26,6 +26,7 @@ fn conversation() -> ModelRequest {
                 call_id: "c1".to_owned(),
                 name: "read".to_owned(),
                 text: "forty-two".to_owned(),
+                images: Vec::new(),
             },
         ],
         tools: vec![ToolOffer {
@@ -157,7 +158,7 @@ async fn gemini() {
     request.messages.push(ModelMessage::Assistant { text: String::new(), tool_calls });
     let result = ("r".to_owned(), "read".to_owned(), "b".to_owned());
     let (call_id, name, text) = result;
-    request.messages.push(ModelMessage::ToolResult { call_id, name, text });
+    request.messages.push(ModelMessage::ToolResult { call_id, name, text, images: Vec::new() });
     whole(&server.provider("gemini/gem-1"), request).await.unwrap();
     let sent = canonical_json(&server.asked()[0].1);
     assert!(sent.contains(r#""thoughtSignature":"sig""#), "{sent}");
@@ -180,6 +181,58 @@ async fn ollama() {
     let reply = Reply::new(200, "application/x-ndjson", &body);
     let place = ("/api/chat", "authorization: Bearer ");
     check("ollama/qwen3:8b", reply, expected, place, expect![[r#"{"messages":[{"content":"be brief","role":"system"},{"content":"what is in it?","role":"user"},{"content":"I look","role":"assistant","tool_calls":[{"function":{"arguments":{"path":"a.txt"},"name":"read"}}]},{"content":"forty-two","role":"tool"}],"model":"qwen3:8b","options":{"num_predict":100,"stop":["END"],"temperature":0.0},"stream":true,"tools":[{"function":{"description":"Read a file","name":"read","parameters":{"properties":{"path":{"type":"string"}},"type":"object"}},"type":"function"}]}"#]]).await;
+}
+
+#[tokio::test]
+async fn images_of_results_follow_all_results_of_an_answer() {
+    let ok =
+        || Reply::data(&[r#"{"choices":[{"delta":{"content":"ok"},"finish_reason":"stop"}]}"#]);
+    let check = async |model: &str, expected: Expect| {
+        let server = Server::start([ok()]);
+        let mut request = ModelRequest::from_user_text("look");
+        let tool_calls = vec![read_call("a", &[]), read_call("b", &[])];
+        request.messages.push(ModelMessage::Assistant { text: String::new(), tool_calls });
+        for (id, data) in [("a", "QUJD"), ("b", "REVG")] {
+            request.messages.push(ModelMessage::ToolResult {
+                call_id: id.to_owned(),
+                name: "view".to_owned(),
+                text: format!("{id}.png"),
+                images: vec![ModelImage {
+                    mime_type: "image/png".to_owned(),
+                    data: data.to_owned(),
+                }],
+            });
+        }
+        request.messages.push(ModelMessage::User("and?".to_owned()));
+        // Only the request matters; the reply is of one protocol.
+        let _ = whole(&server.provider(model), request).await;
+        let sent = &server.asked()[0].1;
+        let messages = sent.get("messages").or_else(|| sent.get("contents")).unwrap();
+        let lines: Vec<String> = messages.as_array().unwrap().iter().map(canonical_json).collect();
+        expected.assert_eq(&lines[2..].join("\n"));
+    };
+    check("openai/m", expect![[]]).await;
+    check("anthropic/m", expect![[]]).await;
+    check("gemini/m", expect![[]]).await;
+    check("ollama/m", expect![[]]).await;
+}
+
+#[tokio::test]
+async fn whether_a_model_sees_images_is_set_or_follows_from_its_provider() {
+    let check = |model: &str, images: Option<bool>, expected: bool| {
+        let settings = haft_model::ModelSettings {
+            model: model.to_owned(),
+            base_url: Some("http://127.0.0.1:1".to_owned()),
+            images,
+            ..haft_model::ModelSettings::default()
+        };
+        let model = haft_model::ProviderModel::open(&settings, &|_| None).unwrap();
+        assert_eq!(model.takes_images(), expected, "{images:?}");
+    };
+    check("openai/m", None, true);
+    check("openai/m", Some(false), false);
+    check("ollama/m", None, false);
+    check("ollama/m", Some(true), true);
 }
 
 #[tokio::test]

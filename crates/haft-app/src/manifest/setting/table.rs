@@ -100,6 +100,7 @@ pub const SETTINGS: &[Setting] = &[
     Setting::key("model.name", "The model to ask, as provider/name").of_user(),
     Setting::key("model.base_url", "The server to ask instead of the provider's own").of_user(),
     Setting::key("model.key_variable", "The environment variable that holds the key").of_user(),
+    Setting::key("model.images", "Whether the model sees images").of_user(),
     Setting::key("model.timeout_ms", "How long an answer may take").of_user(),
     Setting::key("model.idle_ms", "How long the model may be silent").of_user(),
     Setting::key("agent.default", "The agent of a new session").narrows(),
