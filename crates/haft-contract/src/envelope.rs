@@ -77,9 +77,9 @@ impl Envelope {
             Self::Error { error_text, .. } => error_text.clone(),
             Self::Output { data, metadata } => {
                 let mut text = body_text(data, metadata);
-                for undone in &metadata.undone {
+                for remark in metadata.note.iter().chain(&metadata.undone) {
                     let newline = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
-                    text.push_str(&format!("{newline}[haft: {undone}]"));
+                    text.push_str(&format!("{newline}[haft: {remark}]"));
                 }
                 text
             }
@@ -156,5 +156,8 @@ mod tests {
         };
         check(json!("x"), undone.clone(), "x\n[haft: a was removed]");
         check(json!(""), undone, "[haft: a was removed]");
+        let note = Some("converted".to_owned());
+        let converted = EnvelopeMetadata { note, ..EnvelopeMetadata::default() };
+        check(json!("x\n"), converted, "x\n[haft: converted]");
     }
 }

@@ -22,6 +22,9 @@ pub struct EnvelopeMetadata {
     /// The part of a cut output that is left out, and where to read on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gap: Option<OutputGap>,
+    /// A remark on the output.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
     /// The sentence that a model reads if the output is empty.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub empty_note: Option<String>,

@@ -19,6 +19,8 @@ pub struct ToolOutput {
     pub confined: Option<ConfinementReport>,
     /// The text that the tool printed beside its answer, for people; bounded by the tool.
     pub log: Option<String>,
+    /// A remark on the answer, such as how the text of a file was converted.
+    pub note: Option<String>,
     /// The sentence that a model reads if the answer is empty, such as where a search without a match looked.
     pub empty_note: Option<String>,
     /// The part of a file that the answer is, if it is one.
@@ -131,7 +133,15 @@ impl Excerpt {
 impl ToolOutput {
     /// Returns an answer of `body` alone.
     pub fn new(body: OutputBody) -> Self {
-        Self { body, exit_code: None, confined: None, log: None, empty_note: None, file_part: None }
+        Self {
+            body,
+            exit_code: None,
+            confined: None,
+            log: None,
+            note: None,
+            empty_note: None,
+            file_part: None,
+        }
     }
 
     /// Returns an answer of text.

@@ -100,7 +100,8 @@ impl PathResolver {
     /// Returns the place of a read-only path that no rule judges. Rules judge each path beneath a root, even if it is
     /// part of a skill.
     fn locate_read_only(&self, path: &str) -> Option<(usize, &Root, PathBuf)> {
-        let path = Path::new(path);
+        let adopted = self.sidecars.adopted_copy(Path::new(path));
+        let path = adopted.as_deref().unwrap_or(Path::new(path));
         if let Some(directory) = self.sidecars.directory()
             && let Ok(relative) = path.strip_prefix(directory)
         {

@@ -56,6 +56,11 @@ impl ModelView {
         first_chars(text, self.room())
     }
 
+    /// Returns the beginning of a text whose end is shown as well, if possible with a whole last line.
+    pub(crate) fn head_beside_tail(self, text: &str) -> &str {
+        first_chars(text, self.room() - self.room() / 3)
+    }
+
     /// Returns the end of a text whose beginning is shown as well, if possible with a whole first line.
     pub(crate) fn tail(self, text: &str) -> &str {
         last_chars(text, self.room() / 3)
@@ -65,8 +70,7 @@ impl ModelView {
     /// most `bytes_max` bytes.
     pub(crate) fn head_and_tail(self, text: &str, bytes_max: usize) -> TextParts<'_> {
         let tail_chars = self.room() / 3;
-        let head = first_chars(text, self.room() - tail_chars);
-        let head = first_bytes(head, bytes_max);
+        let head = first_bytes(self.head_beside_tail(text), bytes_max);
         let rest = text.get(head.len()..).unwrap_or_default();
         let tail = last_chars(rest, tail_chars);
         let is_room = head.len() + tail.len() <= bytes_max;

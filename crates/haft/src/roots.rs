@@ -349,6 +349,9 @@ pub(crate) fn path_error(path: &str, err: &RootError) -> ToolError {
         RootError::NotFound { .. } => {
             (ErrorCode::PathInvalid, format!("path {path:?} does not exist"))
         }
+        RootError::NotADirectory { .. } => {
+            (ErrorCode::PathInvalid, format!("path {path:?}: {err}; name a file in a directory"))
+        }
         err => (ErrorCode::PathInvalid, format!("path {path:?}: {err}")),
     };
     ToolError::new(code, message)

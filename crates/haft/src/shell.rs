@@ -61,6 +61,8 @@ pub(crate) struct CallShell {
     pub(crate) hosts: Arc<HostScope>,
     /// The paths that rules keep from the commands.
     pub(crate) denied: Option<Arc<DeniedPaths>>,
+    /// Whether the tool reads files at all, and so may read the session's sidecars.
+    pub(crate) reads_sidecars: bool,
     /// Whether the tool changes files: the commands of one that does not can only read the roots.
     pub(crate) changes_files: bool,
 }
@@ -82,6 +84,8 @@ impl Shell for CallShell {
                 working_directory(&self.connection.paths, request.cwd.as_deref())?;
             check_start_directory(&directory, &trees)?;
             self.connection.check_enforceable(&trees, &self.hosts)?;
+            let words = std::iter::once(&request.program).chain(&request.args);
+            let command_words = words.map(String::as_str).collect::<Vec<_>>().join(" ");
             let mut command = SandboxCommand::new(&request.program, handle).args(&request.args);
             command.env = self.connection.shared.parts.environment.clone();
             let idempotency_key = self.call_key.idempotency_key().into();
@@ -127,6 +131,7 @@ impl Shell for CallShell {
                     directory: &directory,
                     denied: self.denied.as_deref(),
                     enforced: confined.enforced,
+                    command: &command_words,
                     has_hosts: !self.hosts.is_empty(),
                 };
                 refused_hosts_hint(&confined).or_else(|| context.failure_hint(status, &output))

@@ -117,6 +117,24 @@ impl Sidecars {
         }
     }
 
+    /// Copies the sidecar of an earlier session, which its former path then leads to.
+    pub(crate) fn adopt_path(&self, recorded: &Path) {
+        if let Err(err) = self.copy(recorded) {
+            tracing::warn!(sidecar = %recorded.display(), %err, "a sidecar could not be taken over");
+        }
+    }
+
+    /// Returns the copy of an earlier session's sidecar that was adopted.
+    pub(crate) fn adopted_copy(&self, recorded: &Path) -> Option<PathBuf> {
+        self.adopted.lock().unwrap_or_else(PoisonError::into_inner).get(recorded).cloned()
+    }
+
+    /// Returns whether a path is in the directory of this session, or of an adopted sidecar.
+    pub(crate) fn holds(&self, path: &Path) -> bool {
+        self.directory().is_some_and(|directory| path.starts_with(directory))
+            || self.adopted_copy(path).is_some()
+    }
+
     /// Returns the copy of another session's sidecar; `None` if the recorded path is no sidecar. A recorded path must not
     /// bring any other file into a session. A hard link would not do, because tools cannot read a file with two names if
     /// one name is in a hidden place.

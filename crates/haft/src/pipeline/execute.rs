@@ -371,6 +371,7 @@ impl ToolContext<'_> {
             tool: contract.id.clone(),
             hosts: Arc::clone(granted.hosts()),
             denied,
+            reads_sidecars: !contract.requires.fs.read.is_empty(),
             changes_files: !contract.requires.fs.write.is_empty(),
             progress: Arc::clone(&state.call().progress),
             cancellation: timing.stop.clone(),

@@ -29,6 +29,7 @@
 mod approve;
 mod call_state;
 mod capable;
+mod earlier_outputs;
 mod execute;
 mod history;
 mod intend;
@@ -77,6 +78,7 @@ pub(crate) async fn run_pipeline(
     (history, connection): (&RunHistory, &Arc<ConnectionState>),
 ) -> Result<AnswerWithRecording, RunError> {
     let adoptable = arrived.take_adoptable();
+    earlier_outputs::adopt_named_outputs(&arrived, connection).await;
     let passed = run_stages(arrived, lease, timing, (history, connection)).await;
     let (mut envelope, recording) = match passed {
         Ok(answered) => answered,

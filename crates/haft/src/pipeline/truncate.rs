@@ -145,6 +145,7 @@ impl<'a> OutputCutter<'a> {
     ) -> Value {
         metadata.exit_code = output.exit_code;
         metadata.log = output.log;
+        metadata.note = output.note;
         metadata.empty_note = output.empty_note;
         if let Some(confined) = output.confined {
             metadata.enforced = Some(confined.enforced);
@@ -165,7 +166,7 @@ impl<'a> OutputCutter<'a> {
             }
             (body, _) => self.cut_body(body),
         };
-        metadata.content = is_content && !cut.truncated;
+        metadata.content = is_content && cut.data.get("content").is_some();
         metadata.truncated = cut.truncated;
         metadata.output_path = cut.output_path;
         metadata.output_lost = cut.sidecar_error;
@@ -222,8 +223,8 @@ impl<'a> OutputCutter<'a> {
                     });
                     texts.sum::<usize>() <= view.shown_chars_max
                 });
-                if all.len() <= self.bytes_max && is_shown {
-                    return uncut_output(data);
+                if all.len() <= self.bytes_max {
+                    return if is_shown { uncut_output(data) } else { self.cut_texts(parts) };
                 }
                 // Cut parts become text, because half a picture is useless.
                 let texts: Vec<String> = parts.iter().map(ContentPart::text).collect();
@@ -242,6 +243,29 @@ impl<'a> OutputCutter<'a> {
             cut.data = json!({"head": parts.head, "tail": tail});
         }
         cut.gap = Some(text_gap(text, &parts));
+        cut
+    }
+
+    /// Cuts the texts of an answer whose other parts, such as images, are within the limits.
+    fn cut_texts(&self, parts: Vec<ContentPart>) -> CutOutput {
+        let (mut texts, mut others) = (Vec::new(), Vec::new());
+        for part in parts {
+            match part {
+                ContentPart::Text { text } => texts.push(text),
+                other => others.push(other),
+            }
+        }
+        let mut cut = self.cut_text(&texts.join("\n"));
+        let metadata = EnvelopeMetadata {
+            truncated: true,
+            output_path: cut.output_path.clone(),
+            output_lost: cut.sidecar_error.clone(),
+            gap: cut.gap.clone(),
+            ..EnvelopeMetadata::default()
+        };
+        let text = Envelope::Output { data: cut.data, metadata }.text();
+        others.insert(0, ContentPart::Text { text });
+        cut.data = ContentPart::data(&others);
         cut
     }
 
@@ -345,7 +369,8 @@ impl<'a> OutputCutter<'a> {
             return cut;
         };
         let ending = terminal_text(&tail);
-        let parts = TextParts { head: view.head(&shown), tail: Some(view.tail(&ending)) };
+        let head = view.head_beside_tail(&shown);
+        let parts = TextParts { head, tail: Some(view.tail(&ending)) };
         let bytes = total_bytes.saturating_sub(count(parts.shown_bytes()));
         CutOutput {
             data: json!({"head": parts.head, "tail": parts.tail, "total_bytes": total_bytes}),

@@ -2,7 +2,7 @@
 //! enforcement, the connections and the reverted changes. The caller decides what the process may reach.
 
 use std::net::IpAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use haft_contract::{
@@ -127,9 +127,13 @@ impl CallShell {
             Network::Proxied
         };
         let only_read = if self.changes_files { [].as_slice() } else { &trees.writable };
+        let mut readable: Vec<PathBuf> = trees.readable.iter().chain(only_read).cloned().collect();
+        // An answer that was cut names its sidecar, for commands too.
+        let sidecars = self.connection.sidecars.directory().filter(|_| self.reads_sidecars);
+        readable.extend(sidecars.map(Path::to_path_buf));
         let bounds = ProcessBounds {
             writable: self.writable(trees),
-            readable: trees.readable.iter().chain(only_read).cloned().collect(),
+            readable,
             network,
             hosts: Arc::clone(&self.hosts),
             denied: self.denied.clone(),

@@ -163,6 +163,8 @@ pub(super) struct CommandContext<'a> {
     pub(super) directory: &'a Path,
     /// The restrictions that were in force.
     pub(super) enforced: EnforcedConfinement,
+    /// The words of the command.
+    pub(super) command: &'a str,
     /// Whether it could reach some host through its proxy.
     pub(super) has_hosts: bool,
 }
@@ -189,6 +191,15 @@ impl CommandContext<'_> {
                 if hint.is_some() {
                     return hint;
                 }
+            }
+            // Files of earlier commands are gone, which a model does not expect.
+            if says(ABSENCE_ERRORS) && self.is_mounted() {
+                let is_own = |place: &str| self.writable.iter().any(|root| Path::new(place).starts_with(root));
+                let mut places = path_words(line);
+                let place = places.find(|place| place.starts_with("/tmp/") && !is_own(place))?;
+                return Some(format!(
+                    "{place} is not there: /tmp is empty at the start of every command, so keep files in the workspace"
+                ));
             }
             if says(MOUNT_ERRORS) {
                 let named = path_words(line).find_map(|place| self.hint_for_path(place, true));
@@ -239,8 +250,9 @@ impl CommandContext<'_> {
 
     /// Returns the hint for a command that the sandbox kept from the network.
     fn network_hint(&self, line: &str) -> Option<String> {
+        let host = host_word(line).or_else(|| host_of_url(self.command));
         (self.enforced.network == ConfinementLevel::Kernel)
-            .then(|| no_network_text(line, self.has_hosts))
+            .then(|| no_network_text(host, self.has_hosts))
     }
 
     /// Returns the hint for a command that met a limit.
@@ -359,18 +371,26 @@ fn is_full(directory: &Path) -> bool {
 pub(crate) fn network_hint_of_tool(message: &str, enforced: EnforcedConfinement) -> Option<String> {
     let says = |line: &&str| NETWORK_ERRORS.iter().any(|text| line.contains(text));
     let line = message.lines().find(says)?;
-    (enforced.network == ConfinementLevel::Kernel).then(|| no_network_text(line, false))
+    (enforced.network == ConfinementLevel::Kernel).then(|| no_network_text(host_word(line), false))
 }
 
-/// Returns what a process without the network can do, with the host that an error text names.
-fn no_network_text(line: &str, has_hosts: bool) -> String {
+/// Returns what a process without the network can do, with the host that it wanted.
+fn no_network_text(host: Option<String>, has_hosts: bool) -> String {
     let what = match has_hosts {
         true => "commands here reach only the granted hosts, through a proxy",
         false => "commands have no network here",
     };
-    let host = host_word(line);
     let wanted = host.as_deref().unwrap_or("the host");
     format!("{what}: work offline, or tell the user that you need {wanted}")
+}
+
+/// Returns the host of the first URL in the words of a command. Other words may be files.
+fn host_of_url(command: &str) -> Option<String> {
+    let (_, rest) = command.split_once("://")?;
+    let end = rest.find(|one: char| !(one.is_ascii_alphanumeric() || "-._@".contains(one)));
+    let authority = rest.get(..end.unwrap_or(rest.len()))?;
+    let host = authority.rsplit('@').next().unwrap_or(authority);
+    host.contains('.').then(|| host.to_ascii_lowercase())
 }
 
 /// Returns the host that an error text names.

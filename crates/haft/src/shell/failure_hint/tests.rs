@@ -39,6 +39,7 @@ fn said(
         writable: &writable,
         directory,
         enforced,
+        command: "python3 -m fetch https://user@pypi.org/simple",
         has_hosts: false,
     };
     failed_status(ending).and_then(|status| surroundings.failure_hint(status, &output))
@@ -103,6 +104,17 @@ fn a_place_that_cannot_be_changed_is_named() {
             "/srv/app/.state/journal holds credentials or haft's own state, which no command reads: work without it"
         ],
     );
+}
+
+#[test]
+fn a_temporary_file_of_an_earlier_command_is_said_to_be_gone() {
+    check(
+        "cat: /tmp/a.txt: No such file or directory",
+        expect![
+            "/tmp/a.txt is not there: /tmp is empty at the start of every command, so keep files in the workspace"
+        ],
+    );
+    check("cat: /srv/app/a.txt: No such file or directory", expect!["nothing"]);
 }
 
 #[test]
@@ -226,7 +238,7 @@ fn a_command_without_network_is_told_so_with_the_host() {
     check(
         "urllib.error.URLError: <urlopen error [Errno -3] Temporary failure in name resolution>",
         expect![
-            "commands have no network here: work offline, or tell the user that you need the host"
+            "commands have no network here: work offline, or tell the user that you need pypi.org"
         ],
     );
     check(
