@@ -28,3 +28,25 @@ pub const CELLS_ADDED_MAX: usize = 100_000;
 pub const PDF_PAGES_MAX: usize = 2_000;
 /// Memory for the stack of the thread that reads pages, in bytes.
 pub const STACK_BYTES: usize = 256 * 1024 * 1024;
+/// Longest text of the outputs of one notebook cell, in characters.
+///
+/// Limit (files): the rest is left out and the text says so.
+pub const CELL_OUTPUT_CHARS_MAX: usize = 4_000;
+/// Images of one answer: pages of a PDF, or outputs of a notebook.
+///
+/// Limit (files): the answer says how to see the next ones.
+pub const IMAGES_MAX: usize = 5;
+/// Longer side of an image that a model is shown, in pixels. Models scale larger ones down themselves.
+///
+/// Limit (files): a larger image is scaled down and the answer says so.
+pub const EDGE_PIXELS_MAX: u32 = 1_568;
+/// Longer side of a page that is drawn, in pixels.
+pub const PAGE_EDGE_PIXELS: f32 = 1_568.0;
+/// Largest image that a model is shown, in bytes. A larger one is made smaller.
+pub const IMAGE_BYTES_MAX: usize = 1_000_000;
+/// Most pixels of an image that is shown.
+///
+/// Limit (files): the image is not shown and the error says so.
+pub const IMAGE_PIXELS_MAX: u64 = 50_000_000;
+/// Largest image after decoding, in bytes.
+pub const DECODED_BYTES_MAX: u64 = 400_000_000;

@@ -6,6 +6,7 @@ mod lines;
 use encoding_rs::{UTF_8, UTF_16BE, WINDOWS_1252};
 use hayro_interpret::font::{Glyph, GlyphRun};
 use hayro_interpret::hayro_cmap::{BfString, WritingMode};
+use hayro_interpret::hayro_syntax::page::Page;
 use hayro_interpret::hayro_syntax::{LoadPdfError, Pdf};
 use hayro_interpret::kurbo::{Affine, BezPath, Point, Rect, Vec2};
 use hayro_interpret::{
@@ -42,21 +43,46 @@ pub enum PdfReadError {
     Damaged,
 }
 
-/// Reads a PDF.
-pub(crate) fn read_pdf(bytes: &[u8]) -> Result<PdfText, PdfReadError> {
-    let pdf = Pdf::new(bytes.to_vec()).map_err(|err| match err {
+/// The text of one page of a PDF.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct PageText {
+    pub(crate) text: String,
+    /// Whether some of its signs have no known character.
+    pub(crate) has_unknown: bool,
+}
+
+/// Opens a PDF.
+pub(crate) fn open_pdf(bytes: &[u8]) -> Result<Pdf, PdfReadError> {
+    Pdf::new(bytes.to_vec()).map_err(|err| match err {
         LoadPdfError::Decryption(_) => PdfReadError::Encrypted,
         LoadPdfError::Invalid => PdfReadError::Damaged,
-    })?;
+    })
+}
+
+/// Returns the text of each of these pages, which are counted from 1. Pages that do not exist are empty.
+pub(crate) fn read_pages<'a>(
+    pdf: &'a Pdf,
+    numbers: &'a [usize],
+) -> impl Iterator<Item = PageText> + use<'a> {
+    let cache = InterpreterCache::new();
+    numbers.iter().map(move |number| {
+        let mut reader = GlyphCollector::default();
+        if let Some(page) = number.checked_sub(1).and_then(|index| pdf.pages().get(index)) {
+            collect_page(pdf, page, &cache, &mut reader);
+        }
+        let has_unknown = reader.has_unknown();
+        PageText { text: reader.lines.into_text(), has_unknown }
+    })
+}
+
+/// Reads a PDF.
+pub(crate) fn read_pdf(bytes: &[u8]) -> Result<PdfText, PdfReadError> {
+    let pdf = open_pdf(bytes)?;
     let cache = InterpreterCache::new();
     let mut reader = GlyphCollector::default();
     let pages = pdf.pages();
     for page in pages.iter().take(PDF_PAGES_MAX) {
-        let anywhere = Rect::new(0.0, 0.0, 1.0, 1.0);
-        let settings = InterpreterSettings::default();
-        let mut context = Context::new(Affine::IDENTITY, anywhere, &cache, pdf.xref(), settings);
-        interpret_page(page, &mut context, &mut reader);
-        reader.lines.end_page();
+        collect_page(&pdf, page, &cache, &mut reader);
         if reader.lines.text().len() > TEXT_BYTES_MAX {
             break;
         }
@@ -72,6 +98,19 @@ pub(crate) fn read_pdf(bytes: &[u8]) -> Result<PdfText, PdfReadError> {
         decoded.into_owned()
     });
     Ok(PdfText { title, text: reader.lines.into_text(), note })
+}
+
+fn collect_page<'a>(
+    pdf: &'a Pdf,
+    page: &'a Page<'a>,
+    cache: &InterpreterCache<'a>,
+    reader: &mut GlyphCollector,
+) {
+    let anywhere = Rect::new(0.0, 0.0, 1.0, 1.0);
+    let settings = InterpreterSettings::default();
+    let mut context = Context::new(Affine::IDENTITY, anywhere, cache, pdf.xref(), settings);
+    interpret_page(page, &mut context, reader);
+    reader.lines.end_page();
 }
 
 /// Collects the glyphs of pages.
@@ -111,6 +150,10 @@ impl GlyphCollector {
             .add_glyph(&text, &GlyphPosition { origin, end, direction, size: upright.hypot() });
     }
 
+    fn has_unknown(&self) -> bool {
+        self.known > 0 && self.unknown * 100 >= self.known * UNKNOWN_MIN_PERCENT
+    }
+
     fn note(&self, pages: usize) -> Option<String> {
         if self.known == 0 {
             return Some("there is no text in the PDF: its pages are probably pictures".to_owned());
@@ -119,7 +162,7 @@ impl GlyphCollector {
         if pages > PDF_PAGES_MAX {
             notes.push(format!("only the first {PDF_PAGES_MAX} of {pages} pages were read"));
         }
-        if self.unknown * 100 >= self.known * UNKNOWN_MIN_PERCENT {
+        if self.has_unknown() {
             notes.push(
                 "the PDF does not say what some of its signs mean; they are \u{fffd}".to_owned(),
             );
@@ -157,4 +200,4 @@ impl<'a> Device<'a> for GlyphCollector {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

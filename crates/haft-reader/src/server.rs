@@ -1,5 +1,5 @@
-//! The process that reads pages. It answers requests in order. A request is a line of JSON and the bytes of the page; an
-//! answer is a line of JSON.
+//! The process that reads pages and files. It answers requests in order. A request is a line of JSON and the bytes of the page;
+//! an answer is a line of JSON.
 //!
 //! The process has no permissions, and its parent kills it if a page takes too much time or memory. If a page makes a
 //! library panic, the answer is an error. If a page overflows the stack, the process ends.
@@ -7,12 +7,14 @@
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use haft_contract::ContentPart;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::limits::{PAGE_BYTES_MAX, REQUEST_BYTES_MAX, STACK_BYTES, TEXT_BYTES_MAX};
 use crate::page::FetchedPage;
 use crate::read::read_page;
+use crate::view::{ViewError, ViewRequest, view_file};
 
 /// Why the process cannot continue.
 #[derive(Debug, Error)]
@@ -48,6 +50,9 @@ struct PageRequest {
     /// Most text of the answer, in bytes.
     #[serde(default = "text_bytes_default")]
     text_bytes_max: usize,
+    /// What is wanted of a file. Without it, the bytes are a page.
+    #[serde(default)]
+    view: Option<ViewRequest>,
 }
 
 #[derive(Serialize)]
@@ -61,8 +66,14 @@ enum PageReply {
         note: Option<String>,
         truncated: bool,
     },
+    View {
+        parts: Vec<ContentPart>,
+    },
     Failed {
         error: String,
+        /// Whether the caller can mend it.
+        #[serde(skip_serializing_if = "is_false")]
+        is_input: bool,
     },
 }
 
@@ -95,32 +106,16 @@ pub fn serve(
                 }
                 let mut bytes = vec![0; request.bytes];
                 input.read_exact(&mut bytes)?;
-                let content_type = request.content_type.as_deref();
-                let page = FetchedPage { bytes: &bytes, content_type, url: &request.url };
                 // The call changes nothing that outlives it.
-                let reply = match catch_unwind(AssertUnwindSafe(|| read_page(&page))) {
-                    Ok(Ok(content)) => {
-                        let (mut text, mut truncated) = (content.text, false);
-                        if let Some(text) = &mut text {
-                            let bytes_max = request.text_bytes_max.min(TEXT_BYTES_MAX);
-                            truncated = text.len() > bytes_max;
-                            text.truncate(text.floor_char_boundary(bytes_max));
-                        }
-                        PageReply::Page {
-                            kind: content.kind.as_str(),
-                            title: content.title,
-                            text,
-                            charset: content.charset,
-                            note: content.note,
-                            truncated,
-                        }
-                    }
-                    Ok(Err(err)) => PageReply::Failed { error: err.to_string() },
+                let reply = match catch_unwind(AssertUnwindSafe(|| reply(&request, &bytes))) {
+                    Ok(reply) => reply,
                     Err(panic) => {
                         let text = panic.downcast_ref::<String>().map(String::as_str);
                         let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
                         let text = text.unwrap_or("a library gave up on it");
-                        PageReply::Failed { error: format!("the page could not be read: {text}") }
+                        let what = if request.view.is_some() { "file" } else { "page" };
+                        let error = format!("the {what} could not be read: {text}");
+                        PageReply::Failed { error, is_input: false }
                     }
                 };
                 let mut line = serde_json::to_string(&reply).expect("the keys of a reply are text");
@@ -131,6 +126,43 @@ pub fn serve(
         })?;
         reader.join().unwrap_or(Err(ReaderServeError::Thread))
     })
+}
+
+fn reply(request: &PageRequest, bytes: &[u8]) -> PageReply {
+    if let Some(wanted) = &request.view {
+        return match view_file(bytes, wanted) {
+            Ok(parts) => PageReply::View { parts },
+            Err(err) => {
+                let is_input = matches!(err, ViewError::Input(_));
+                PageReply::Failed { error: err.to_string(), is_input }
+            }
+        };
+    }
+    let content_type = request.content_type.as_deref();
+    match read_page(&FetchedPage { bytes, content_type, url: &request.url }) {
+        Ok(content) => {
+            let (mut text, mut truncated) = (content.text, false);
+            if let Some(text) = &mut text {
+                let bytes_max = request.text_bytes_max.min(TEXT_BYTES_MAX);
+                truncated = text.len() > bytes_max;
+                text.truncate(text.floor_char_boundary(bytes_max));
+            }
+            PageReply::Page {
+                kind: content.kind.as_str(),
+                title: content.title,
+                text,
+                charset: content.charset,
+                note: content.note,
+                truncated,
+            }
+        }
+        Err(err) => PageReply::Failed { error: err.to_string(), is_input: false },
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature is serde's")]
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 fn text_bytes_default() -> usize {

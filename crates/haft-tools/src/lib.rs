@@ -4,6 +4,7 @@
 mod aliases;
 mod apply_patch;
 mod bash;
+mod charset;
 mod command_tool;
 mod edit;
 mod glob;
@@ -20,6 +21,7 @@ mod task;
 mod text_file;
 mod todo;
 mod tool_search;
+mod view;
 mod walk;
 mod web_fetch;
 mod web_search;

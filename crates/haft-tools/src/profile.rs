@@ -1,11 +1,14 @@
 //! Which tools are published, under which shapes.
 
+use std::sync::Arc;
+
 use haft_contract::Tool;
 
 use crate::options::ToolOptions;
+use crate::web_fetch::PageReaderPool;
 use crate::{
     apply_patch, bash, edit, glob, grep, question, read, repo_clone, repo_overview, skill,
-    smithers, task, todo, tool_search, web_fetch, web_search, write,
+    smithers, task, todo, tool_search, view, web_fetch, web_search, write,
 };
 
 /// A set of tools with the shapes of one published specification.
@@ -37,6 +40,7 @@ impl std::str::FromStr for Profile {
 
 /// Returns the tools of a profile.
 pub fn tools(profile: Profile, options: &ToolOptions) -> Vec<Tool> {
+    let reader = Arc::new(PageReaderPool::new(options.page_reader.clone()));
     match profile {
         Profile::Contract => vec![
             apply_patch::apply_patch(),
@@ -52,7 +56,8 @@ pub fn tools(profile: Profile, options: &ToolOptions) -> Vec<Tool> {
             task::task(),
             todo::todo(),
             tool_search::tool_search(),
-            web_fetch::web_fetch(options.page_reader.clone()),
+            view::view(Arc::clone(&reader)),
+            web_fetch::web_fetch(reader),
             web_search::web_search(&options.web_search),
             write::write(),
         ],

@@ -1,6 +1,6 @@
 //! `read`: a text file, whole or in part.
 
-use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
+use std::io::{BufRead, BufReader, Cursor, Read, Seek, SeekFrom};
 
 use haft_contract::{
     Access, Cx, ErrorCode, FilePart, OpenRegularFile, Tool, ToolError, ToolKind, ToolOutput,
@@ -10,12 +10,16 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::aliases;
+use crate::charset::{ConvertedText, has_utf_16_mark, to_utf_8};
 use crate::text_file::{
-    FileUser, decode_text, load_text_file, open_file, refuse_binary, workspace_read_requirements,
+    EDITED_FILE_BYTES_MAX, FileUser, load_file, open_file, refuse_binary, viewed_kind,
+    workspace_read_requirements,
 };
 
 /// The bytes of a character that can stand before the next one begins.
 const CONTINUATION_BYTES_MAX: usize = 3;
+/// The start of a file that says whether it is text, in bytes.
+const SNIFFED_BYTES: u64 = 1_024;
 /// Bytes of a file that take less time to read from memory than a change of threads takes.
 const QUICK_BYTES_MAX: u64 = 64 * 1024;
 
@@ -57,11 +61,11 @@ pub(crate) fn read() -> Tool {
         .execute_blocking_unless(is_quick, |input: ReadInput, cx: &Cx| {
             match range(&input, cx.max_output_bytes())? {
                 FileRange::Whole => {
-                    let text = load_text_file(cx, &input.path, FileUser::Read)?.text;
-                    let lines = text.split_inclusive('\n').count();
+                    let converted = read_whole(cx, &input.path)?;
+                    let lines = converted.text.split_inclusive('\n').count();
                     let total = Some(u64::try_from(lines).unwrap_or(u64::MAX));
                     let part = FilePart::Lines { first: 1, first_byte: 0, total, goes_on: false };
-                    Ok(file_output(text, part, "(empty file)".to_owned()))
+                    Ok(file_output(converted, part, "(empty file)".to_owned()))
                 }
                 FileRange::Lines(wanted) => read_lines(cx, &input.path, wanted),
                 FileRange::Bytes { offset, limit } => read_bytes(cx, &input.path, offset, limit),
@@ -74,9 +78,70 @@ fn is_quick(input: &ReadInput, cx: &Cx) -> bool {
     cx.fs().is_cached(&input.path, QUICK_BYTES_MAX)
 }
 
-fn file_output(text: String, part: FilePart, empty_note: String) -> ToolOutput {
+fn file_output(converted: ConvertedText, part: FilePart, empty_note: String) -> ToolOutput {
+    let ConvertedText { text, from } = converted;
     let empty_note = text.is_empty().then_some(empty_note);
-    ToolOutput { file_part: Some(part), empty_note, ..ToolOutput::text(text) }
+    let note = from.map(|from| format!("converted from {from} to UTF-8"));
+    ToolOutput { file_part: Some(part), note, empty_note, ..ToolOutput::text(text) }
+}
+
+fn read_whole(cx: &Cx, path: &str) -> Result<ConvertedText, ToolError> {
+    let contents = load_file(cx, path, FileUser::Read).map_err(|err| match err.code {
+        // A large image is to be viewed, not read in parts.
+        ErrorCode::FileTooLarge => refuse_viewed_file(cx, path).err().unwrap_or(err),
+        _ => err,
+    })?;
+    let contents = contents.contents;
+    refuse_viewed(path, &contents)?;
+    if is_notebook(path) && contents.starts_with(b"{") {
+        let message = format!(
+            "file {path:?} is a notebook: use view to see its cells, or give offset and limit to read its JSON"
+        );
+        return Err(ToolError::new(ErrorCode::PathInvalid, message));
+    }
+    convert(path, contents)
+}
+
+fn is_notebook(path: &str) -> bool {
+    std::path::Path::new(path).extension().is_some_and(|ending| ending == "ipynb")
+}
+
+/// Refuses a file that another tool shows.
+fn refuse_viewed(path: &str, start: &[u8]) -> Result<(), ToolError> {
+    match viewed_kind(start) {
+        Some(kind) => {
+            let message = format!("file {path:?} is {kind}, not text: use view");
+            Err(ToolError::new(ErrorCode::PathInvalid, message))
+        }
+        None => Ok(()),
+    }
+}
+
+fn refuse_viewed_file(cx: &Cx, path: &str) -> Result<(), ToolError> {
+    let (_, OpenRegularFile { file, .. }) = open_file(cx.fs(), path)?;
+    let mut start = Vec::new();
+    file.take(SNIFFED_BYTES).read_to_end(&mut start)?;
+    refuse_viewed(path, &start)
+}
+
+/// Refuses content that does not start like a text.
+fn check_start(path: &str, start: &[u8]) -> Result<(), ToolError> {
+    refuse_viewed(path, start)?;
+    if has_utf_16_mark(start) { Ok(()) } else { refuse_binary(path, start) }
+}
+
+/// Returns the text of a file or of a part of one.
+fn convert(path: &str, contents: Vec<u8>) -> Result<ConvertedText, ToolError> {
+    if !has_utf_16_mark(&contents) {
+        refuse_binary(path, &contents)?;
+    }
+    to_utf_8(contents).ok_or_else(|| {
+        let message = format!(
+            "file {path:?} is binary (it is not UTF-8 and has control characters), not text: look at it with a command, \
+             such as file or xxd"
+        );
+        ToolError::new(ErrorCode::PathInvalid, message)
+    })
 }
 
 /// The part of a file that is wanted.
@@ -138,7 +203,13 @@ fn read_lines(cx: &Cx, path: &str, range: LineRange) -> Result<ToolOutput, ToolE
     let LineRange { first, last } = range;
     let (_, OpenRegularFile { file, .. }) = open_file(cx.fs(), path)?;
     let mut lines = BufReader::new(file);
-    refuse_binary(path, lines.fill_buf()?)?;
+    check_start(path, lines.fill_buf()?)?;
+    let from = has_utf_16_mark(lines.fill_buf()?).then_some("UTF-16");
+    let mut lines: Box<dyn BufRead> = match from {
+        // The bytes of a line feed may be parts of other characters there.
+        Some(_) => Box::new(Cursor::new(utf_16_text(path, lines)?)),
+        None => Box::new(lines),
+    };
     let mut wanted = Vec::new();
     let (mut number, mut first_byte, mut is_end, mut goes_on) = (0, 0, false, false);
     while last.is_none_or(|last| number < last) {
@@ -187,7 +258,24 @@ fn read_lines(cx: &Cx, path: &str, range: LineRange) -> Result<ToolOutput, ToolE
     }
     let total = is_end.then_some(number);
     let part = FilePart::Lines { first, first_byte, total, goes_on };
-    Ok(file_output(decode_text(path, wanted)?, part, "(empty file)".to_owned()))
+    let converted = convert(path, wanted)?;
+    let converted = ConvertedText { from: from.or(converted.from), ..converted };
+    Ok(file_output(converted, part, "(empty file)".to_owned()))
+}
+
+/// Returns the text of a file in UTF-16. It is converted as a whole.
+fn utf_16_text(path: &str, file: impl Read) -> Result<String, ToolError> {
+    let mut contents = Vec::new();
+    let limit = u64::try_from(EDITED_FILE_BYTES_MAX).unwrap_or(u64::MAX).saturating_add(1);
+    file.take(limit).read_to_end(&mut contents)?;
+    if contents.len() > EDITED_FILE_BYTES_MAX {
+        let message = format!(
+            "file {path:?} is UTF-16 text of more than {EDITED_FILE_BYTES_MAX} bytes: convert it to UTF-8, for example \
+             with iconv"
+        );
+        return Err(ToolError::new(ErrorCode::FileTooLarge, message));
+    }
+    Ok(convert(path, contents)?.text)
 }
 
 /// Reads whole characters. A character that is cut at the beginning belongs to the range before, and one that is cut at the end
@@ -202,8 +290,13 @@ fn read_bytes(cx: &Cx, path: &str, offset: u64, limit: u64) -> Result<ToolOutput
         return Err(ToolError::new(ErrorCode::InvalidInput, message));
     }
     let mut start = Vec::new();
-    file.by_ref().take(1024).read_to_end(&mut start)?;
-    refuse_binary(path, &start)?;
+    file.by_ref().take(SNIFFED_BYTES).read_to_end(&mut start)?;
+    if has_utf_16_mark(&start) {
+        let message =
+            format!("file {path:?} is UTF-16 text: give offset and limit, which count lines");
+        return Err(ToolError::new(ErrorCode::InvalidInput, message));
+    }
+    check_start(path, &start)?;
     file.seek(SeekFrom::Start(offset))?;
     let mut contents = Vec::new();
     let more = u64::try_from(CONTINUATION_BYTES_MAX).unwrap_or(0);
@@ -215,7 +308,7 @@ fn read_bytes(cx: &Cx, path: &str, offset: u64, limit: u64) -> Result<ToolOutput
     let first = offset + u64::try_from(begin).unwrap_or(0);
     let part = FilePart::Bytes { first, total: stamp.size };
     let empty_note = format!("(no more bytes: the file has {})", stamp.size);
-    Ok(file_output(String::from_utf8_lossy(wanted).into_owned(), part, empty_note))
+    Ok(file_output(convert(path, wanted.to_vec())?, part, empty_note))
 }
 
 fn continuation_bytes(contents: &[u8], from: usize) -> usize {

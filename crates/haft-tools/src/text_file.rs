@@ -10,6 +10,8 @@ use haft_contract::{
     RequirementSet, ToolError,
 };
 
+use crate::charset::has_utf_16_mark;
+
 /// Entries of a directory that an error about it names.
 const LISTED_ENTRIES_MAX: usize = 10;
 /// How alike two file names must be to be worth naming, from 0 to 1.
@@ -25,6 +27,13 @@ const SNIFFED_BYTES: usize = 8 * 1024;
 pub(crate) struct TextFile {
     pub(crate) path: FilePath,
     pub(crate) text: String,
+    pub(crate) stamp: FileStamp,
+}
+
+/// A whole file, of which nothing is known yet.
+pub(crate) struct LoadedFile {
+    pub(crate) path: FilePath,
+    pub(crate) contents: Vec<u8>,
     pub(crate) stamp: FileStamp,
 }
 
@@ -62,6 +71,13 @@ impl FileUser {
 
 /// Loads a whole text file.
 pub(crate) fn load_text_file(cx: &Cx, path: &str, user: FileUser) -> Result<TextFile, ToolError> {
+    let LoadedFile { path: place, contents, stamp } = load_file(cx, path, user)?;
+    let text = decode_text(path, contents)?;
+    Ok(TextFile { path: place, text, stamp })
+}
+
+/// Loads a whole file.
+pub(crate) fn load_file(cx: &Cx, path: &str, user: FileUser) -> Result<LoadedFile, ToolError> {
     let (place, opened) = open_file(cx.fs(), path)?;
     let bytes_max = user.bytes_max(cx);
     check_size(path, opened.stamp.size, bytes_max, user)?;
@@ -71,8 +87,7 @@ pub(crate) fn load_text_file(cx: &Cx, path: &str, user: FileUser) -> Result<Text
     opened.file.take(limit).read_to_end(&mut contents)?;
     // The file may have grown since its size was read.
     check_size(path, u64::try_from(contents.len()).unwrap_or(u64::MAX), bytes_max, user)?;
-    let text = decode_text(path, contents)?;
-    Ok(TextFile { path: place, text, stamp: opened.stamp })
+    Ok(LoadedFile { path: place, contents, stamp: opened.stamp })
 }
 
 /// Opens a regular file; the errors say what is there instead.
@@ -102,7 +117,7 @@ pub(crate) fn open_file(fs: &dyn Fs, path: &str) -> Result<(FilePath, OpenRegula
             )))
         }
         Some(other) => Err(invalid_input(format!(
-            "path {path:?} is {}, which cannot be read",
+            "path {path:?} is {}, which cannot be read: name a regular file",
             other.with_article()
         ))),
         None => Err(missing_file_error(fs, path, &place)),
@@ -144,7 +159,7 @@ pub(crate) fn decode_text(path: &str, contents: Vec<u8>) -> Result<String, ToolE
 /// Refuses content that starts like UTF-16 or like a binary file.
 pub(crate) fn refuse_binary(path: &str, contents: &[u8]) -> Result<(), ToolError> {
     let start = contents.get(..SNIFFED_BYTES.min(contents.len())).unwrap_or_default();
-    if start.starts_with(&[0xff, 0xfe]) || start.starts_with(&[0xfe, 0xff]) {
+    if has_utf_16_mark(start) {
         return Err(invalid_input(format!(
             "file {path:?} is UTF-16 text: convert it to UTF-8, for example with iconv"
         )));
@@ -158,20 +173,30 @@ pub(crate) fn refuse_binary(path: &str, contents: &[u8]) -> Result<(), ToolError
     Ok(())
 }
 
-/// Returns the kind of a file that is not text, as far as its first bytes tell.
-fn binary_kind(start: &[u8]) -> &'static str {
+/// Returns the kind of a file that `view` shows, as far as its first bytes tell.
+pub(crate) fn viewed_kind(start: &[u8]) -> Option<&'static str> {
     const KINDS: &[(&[u8], &str)] = &[
         (b"\x89PNG", "a PNG image"),
         (b"\xff\xd8\xff", "a JPEG image"),
         (b"GIF8", "a GIF image"),
         (b"%PDF-", "a PDF document"),
+    ];
+    if start.starts_with(b"RIFF") && start.get(8..12) == Some(b"WEBP") {
+        return Some("a WebP image");
+    }
+    KINDS.iter().find(|(magic, _)| start.starts_with(magic)).map(|(_, kind)| *kind)
+}
+
+/// Returns the kind of a file that is not text, as far as its first bytes tell.
+fn binary_kind(start: &[u8]) -> &'static str {
+    const KINDS: &[(&[u8], &str)] = &[
         (b"PK\x03\x04", "a ZIP archive"),
         (b"\x1f\x8b", "a gzip archive"),
         (b"\x7fELF", "a program"),
         (b"SQLite format 3", "an SQLite database"),
     ];
-    let known = KINDS.iter().find(|(magic, _)| start.starts_with(magic));
-    known.map_or("binary (it has NUL bytes)", |(_, kind)| kind)
+    let known = KINDS.iter().find(|(magic, _)| start.starts_with(magic)).map(|(_, kind)| *kind);
+    viewed_kind(start).or(known).unwrap_or("binary (it has NUL bytes)")
 }
 
 /// Names what is there instead of a missing file: entries like it, or how far the path leads.

@@ -23,8 +23,9 @@ use url::Url;
 
 pub(crate) use self::address::{host_of, parse_url};
 use self::content::{ResponseContent, describe_content};
+pub(crate) use self::page_reader::PageReaderPool;
 pub use self::page_reader::PageReaderProgram;
-use self::page_reader::{PageReaderPool, PageSource, PageText};
+use self::page_reader::{PageSource, PageText};
 use self::redirects::{FinalResponse, follow_redirects};
 pub(crate) use self::status::status_text;
 
@@ -51,8 +52,7 @@ struct WebFetchInput {
     url: String,
 }
 
-pub(crate) fn web_fetch(program: Option<PageReaderProgram>) -> Tool {
-    let extractor = Arc::new(PageReaderPool::new(program));
+pub(crate) fn web_fetch(extractor: Arc<PageReaderPool>) -> Tool {
     Tool::new("web_fetch")
         .description(
             "Fetch a URL and return its text: the main content of a web page as Markdown, with its title and the URL it was \
@@ -109,7 +109,7 @@ async fn document(
     url: Url,
     content: ResponseContent,
     cx: &Cx,
-    extractor: &Arc<PageReaderPool>,
+    extractor: &PageReaderPool,
 ) -> Result<OutputBody, ToolError> {
     let notes = content.notes();
     let page = PageSource {

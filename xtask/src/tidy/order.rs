@@ -42,6 +42,7 @@ pub(super) const MODULE_ORDER: &[ModuleOrder] = &[
         crate_name: "haft-tools",
         modules: &[
             "aliases",
+            "charset",
             "text_file",
             "walk",
             "bash",
@@ -445,7 +446,8 @@ pub(super) const MODULE_ORDER: &[ModuleOrder] = &[
     ModuleOrder {
         crate_name: "haft-reader",
         modules: &[
-            "describe", "limits", "page", "charset", "html", "media", "pdf", "read", "server",
+            "base64", "describe", "limits", "page", "charset", "html", "media", "pdf", "read",
+            "view", "server",
         ],
     },
     ModuleOrder {

@@ -61,6 +61,7 @@ mod trust;
 mod undo;
 mod upstream;
 mod user_configuration;
+mod viewing;
 mod web;
 mod withheld;
 mod world;

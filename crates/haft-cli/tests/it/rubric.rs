@@ -71,6 +71,9 @@ const STEPS: &[&str] = &[
     "list ",
     "start ",
     "no such parameter: ",
+    "read the file again",
+    "search for",
+    "try ",
 ];
 
 /// Turns of phrase that no answer has, in lower case.
@@ -121,6 +124,9 @@ fn workspace() -> Place {
     std::fs::write(root.join("blob.bin"), b"a\0b").unwrap();
     std::fs::write(root.join("logo.png"), b"\x89PNG\r\n\x1a\n\0\0").unwrap();
     std::fs::write(root.join("utf16.txt"), b"\xff\xfea\0").unwrap();
+    place.write("broken.pdf", "%PDF-1.7\nnothing\n");
+    place
+        .write("notes.ipynb", r#"{"nbformat": 4, "cells": [{"cell_type": "raw", "source": "x"}]}"#);
     std::fs::write(root.join("latin1.txt"), b"caf\xe9\n").unwrap();
     std::os::unix::fs::symlink("gone.txt", root.join("dangling")).unwrap();
     let lines = |count: usize| (1..=count).map(|line| format!("line {line}\n")).collect::<String>();

@@ -5,7 +5,7 @@ use expect_test::{Expect, expect};
 use super::*;
 
 /// Returns a PDF with these pages, each the operators that draw it, in Helvetica, which no PDF has to hold.
-fn pdf(pages: &[&str], info: &str) -> Vec<u8> {
+pub(crate) fn pdf(pages: &[&str], info: &str) -> Vec<u8> {
     let mut objects = vec!["<< /Type /Catalog /Pages 2 0 R >>".to_owned()];
     let kids: String = (0..pages.len()).map(|page| format!("{} 0 R ", 5 + page * 2)).collect();
     objects.push(format!("<< /Type /Pages /Kids [{kids}] /Count {} >>", pages.len()));

@@ -148,13 +148,13 @@ fn a_pattern_that_cannot_be_used_is_explained() {
     check(
         "",
         expect![[
-            r#"INVALID_INPUT: "" is not a usable glob: it names no file; `**` matches every file"#
+            r#"INVALID_INPUT: "" is not a usable glob: it names no file; use `**` for every file"#
         ]],
     );
     check(
         "./",
         expect![[
-            r#"INVALID_INPUT: "./" is not a usable glob: it names no file; `**` matches every file"#
+            r#"INVALID_INPUT: "./" is not a usable glob: it names no file; use `**` for every file"#
         ]],
     );
     check(

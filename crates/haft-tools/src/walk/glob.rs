@@ -148,7 +148,7 @@ impl WalkGlob {
             return Err(ToolError::new(ErrorCode::InvalidInput, message));
         }
         if self.rest.is_empty() {
-            return Err(invalid(&self.text, "it names no file; `**` matches every file"));
+            return Err(invalid(&self.text, "it names no file; use `**` for every file"));
         }
         if self.rest.iter().any(|part| part == "..") {
             return Err(invalid(

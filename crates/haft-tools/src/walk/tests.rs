@@ -371,7 +371,7 @@ fn filters_narrow_what_is_listed() {
     check(
         "!",
         expect![[
-            r#"INVALID_INPUT: "!" is not a usable glob: it names no file; `**` matches every file"#
+            r#"INVALID_INPUT: "!" is not a usable glob: it names no file; use `**` for every file"#
         ]],
     );
 }

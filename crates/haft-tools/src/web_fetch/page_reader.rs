@@ -1,18 +1,19 @@
-//! The client of the program that converts pages to text. Strangers write pages, so a confined process parses them. It can
-//! reach neither hosts nor this process, and a page may crash it. The process is kept between calls. If it dies, the call
-//! fails and the next call starts another process.
+//! The client of the program that converts pages to text, and files to what a model sees. Strangers write both, so a confined
+//! process parses them. It can reach neither hosts nor this process, and a page may crash it. The process is kept between
+//! calls. If it dies, the call fails and the next call starts another process.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use haft_contract::{
-    BackgroundProcess, BackgroundProcessRequest, ChannelRead, Cx, ErrorCode, ProcessChannel,
-    ProcessFileAccess, ProcessHostAccess, ToolError,
+    BackgroundProcess, BackgroundProcessRequest, ChannelRead, ContentPart, Cx, ErrorCode,
+    ProcessChannel, ProcessFileAccess, ProcessHostAccess, ToolError,
 };
 use serde::Deserialize;
-use serde_json::json;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 use url::Url;
 
@@ -23,7 +24,7 @@ pub(crate) const EXTRACT_MS: u64 = 10_000;
 /// Pages that are turned into text at the same time.
 pub(crate) const EXTRACTORS_MAX: usize = 2;
 /// Memory of the program, in bytes.
-pub(crate) const EXTRACTOR_MEMORY_BYTES: u64 = 512 * 1024 * 1024;
+pub(crate) const EXTRACTOR_MEMORY_BYTES: u64 = 1024 * 1024 * 1024;
 /// Longest text of a page with its sidecar, in bytes.
 ///
 /// Limit (web): the rest is dropped and the answer says so.
@@ -53,6 +54,23 @@ pub(super) struct PageSource<'a> {
     pub(super) is_whole: bool,
 }
 
+/// A file to show to a model.
+pub(crate) struct ViewedFile<'a> {
+    pub(crate) bytes: &'a [u8],
+    /// Its path, as messages name it.
+    pub(crate) name: &'a str,
+    /// The wanted pages or cells.
+    pub(crate) pages: Option<&'a str>,
+    /// The wanted form, `text` or `image`.
+    pub(crate) form: Option<&'static str>,
+}
+
+/// A request to the program: a line of JSON, and the bytes that follow it.
+struct ReaderRequest<'a> {
+    head: Value,
+    bytes: &'a [u8],
+}
+
 /// The text of a page.
 #[derive(Debug, Default, PartialEq, Eq, Deserialize)]
 pub(super) struct PageText {
@@ -73,6 +91,21 @@ enum PageReaderReply {
     Text(PageText),
 }
 
+/// An answer of the program about a file to show.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum ViewReply {
+    Parts {
+        parts: Vec<ContentPart>,
+    },
+    Fault {
+        error: String,
+        /// Whether the caller can mend it.
+        #[serde(default)]
+        is_input: bool,
+    },
+}
+
 /// The processes of the program.
 pub(crate) struct PageReaderPool {
     program: Option<PageReaderProgram>,
@@ -87,39 +120,25 @@ impl PageReaderPool {
         Self { program, permits: Semaphore::new(EXTRACTORS_MAX), idle: Mutex::default() }
     }
 
+    /// Returns whether the program is installed.
+    pub(crate) fn has_program(&self) -> bool {
+        self.program.is_some()
+    }
+
     /// Turns a page into text.
     pub(super) async fn read_page(
-        self: &Arc<Self>,
+        &self,
         page: &PageSource<'_>,
         cx: &Cx,
     ) -> Result<PageText, ToolError> {
         let Some(program) = &self.program else { return plain_text(page) };
-        let _place = tokio::select! {
-            biased;
-            () = cx.cancellation().cancelled() => return Err(cancelled_error()),
-            place = self.permits.acquire() => place.expect("the semaphore stays open"),
-        };
-        let warm = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        if let Some(warm) = warm
-            // An idle process may have ended meanwhile, which says nothing about the page.
-            && let Ok(answer) = self.read_in_process(warm, page, cx).await?
-        {
-            return page_text(answer, page);
-        }
-        let mut request = BackgroundProcessRequest::new(&program.program);
-        request.args.clone_from(&program.args);
-        request.readable = vec![program.program.clone()];
-        // The process also reads pages for calls of other sessions.
-        request.files = ProcessFileAccess::Nothing;
-        request.hosts = ProcessHostAccess::Nothing;
-        request.channel = ProcessChannel::Stdio;
-        request.memory_bytes = Some(EXTRACTOR_MEMORY_BYTES);
-        let started = tokio::select! {
-            biased;
-            () = cx.cancellation().cancelled() => return Err(cancelled_error()),
-            started = cx.background_processes().start(request) => started?,
-        };
-        match self.read_in_process(started, page, cx).await? {
+        let head = json!({
+            "bytes": page.bytes.len(),
+            "content_type": page.content_type,
+            "url": page.url.as_str(),
+            "text_bytes_max": PAGE_TEXT_BYTES_MAX,
+        });
+        match self.ask_program(program, &ReaderRequest { head, bytes: page.bytes }, cx).await? {
             Ok(answer) => page_text(answer, page),
             Err(why) => {
                 let message = format!(
@@ -131,15 +150,79 @@ impl PageReaderPool {
         }
     }
 
+    /// Returns the parts of a file as a model sees them.
+    pub(crate) async fn view_file(
+        &self,
+        file: &ViewedFile<'_>,
+        cx: &Cx,
+    ) -> Result<Vec<ContentPart>, ToolError> {
+        let ViewedFile { bytes, name, pages, form } = file;
+        let Some(program) = &self.program else {
+            let message = "files cannot be viewed, because the program haft-reader is not installed. Tell the user to \
+                           install haft-reader beside haft.";
+            return Err(ToolError::new(ErrorCode::Unavailable, message));
+        };
+        let view = json!({"name": name, "pages": pages, "form": form});
+        let head = json!({"bytes": bytes.len(), "view": view});
+        match self.ask_program(program, &ReaderRequest { head, bytes }, cx).await? {
+            Ok(ViewReply::Parts { parts }) => Ok(parts),
+            Ok(ViewReply::Fault { error, is_input }) => {
+                let code = if is_input { ErrorCode::InvalidInput } else { ErrorCode::ToolFailed };
+                Err(ToolError::new(code, error))
+            }
+            Err(why) => {
+                let message = format!(
+                    "{name:?} cannot be viewed: the program that does so {why}. Ask for fewer pages, or work without it"
+                );
+                Err(ToolError::new(ErrorCode::ToolFailed, message))
+            }
+        }
+    }
+
+    /// Sends a request to an idle process or a new one. The inner error says how the process was lost.
+    async fn ask_program<R: DeserializeOwned>(
+        &self,
+        program: &PageReaderProgram,
+        request: &ReaderRequest<'_>,
+        cx: &Cx,
+    ) -> Result<Result<R, String>, ToolError> {
+        let _place = tokio::select! {
+            biased;
+            () = cx.cancellation().cancelled() => return Err(cancelled_error()),
+            place = self.permits.acquire() => place.expect("the semaphore stays open"),
+        };
+        let warm = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        if let Some(warm) = warm
+            // An idle process may have ended meanwhile, which says nothing about the page.
+            && let Ok(answer) = self.ask_process(warm, request, cx).await?
+        {
+            return Ok(Ok(answer));
+        }
+        let mut start = BackgroundProcessRequest::new(&program.program);
+        start.args.clone_from(&program.args);
+        start.readable = vec![program.program.clone()];
+        // The process also reads pages for calls of other sessions.
+        start.files = ProcessFileAccess::Nothing;
+        start.hosts = ProcessHostAccess::Nothing;
+        start.channel = ProcessChannel::Stdio;
+        start.memory_bytes = Some(EXTRACTOR_MEMORY_BYTES);
+        let started = tokio::select! {
+            biased;
+            () = cx.cancellation().cancelled() => return Err(cancelled_error()),
+            started = cx.background_processes().start(start) => started?,
+        };
+        self.ask_process(started, request, cx).await
+    }
+
     /// Asks one process, and keeps it if it can be asked again. The inner error says how it was lost.
-    async fn read_in_process(
+    async fn ask_process<R: DeserializeOwned>(
         &self,
         mut resident: Box<dyn BackgroundProcess>,
-        page: &PageSource<'_>,
+        request: &ReaderRequest<'_>,
         cx: &Cx,
-    ) -> Result<Result<PageReaderReply, String>, ToolError> {
+    ) -> Result<Result<R, String>, ToolError> {
         let time = Duration::from_millis(EXTRACT_MS);
-        let answering = tokio::time::timeout(time, exchange_page(&mut *resident, page));
+        let answering = tokio::time::timeout(time, exchange(&mut *resident, request));
         // Dropping the process kills it.
         let answer = tokio::select! {
             biased;
@@ -151,27 +234,21 @@ impl PageReaderPool {
             Ok(Err(why)) => Err(resident.exceeded_limit().unwrap_or(why)),
             Ok(Ok(answer)) => Ok(answer),
         };
-        if answer.is_ok() && page.bytes.len() <= WARM_PAGE_BYTES_MAX {
+        if answer.is_ok() && request.bytes.len() <= WARM_PAGE_BYTES_MAX {
             self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(resident);
         }
         Ok(answer)
     }
 }
 
-/// Sends a page and waits for its text. The error says how the process was lost.
-async fn exchange_page(
+/// Sends a request and waits for its answer. The error says how the process was lost.
+async fn exchange<R: DeserializeOwned>(
     resident: &mut dyn BackgroundProcess,
-    page: &PageSource<'_>,
-) -> Result<PageReaderReply, String> {
-    let head = json!({
-        "bytes": page.bytes.len(),
-        "content_type": page.content_type,
-        "url": page.url.as_str(),
-        "text_bytes_max": PAGE_TEXT_BYTES_MAX,
-    });
+    request: &ReaderRequest<'_>,
+) -> Result<R, String> {
     let ended = |_| "ended".to_owned();
-    resident.send(format!("{head}\n").as_bytes()).await.map_err(ended)?;
-    resident.send(page.bytes).await.map_err(ended)?;
+    resident.send(format!("{}\n", request.head).as_bytes()).await.map_err(ended)?;
+    resident.send(request.bytes).await.map_err(ended)?;
     let mut line = Vec::new();
     let line_bytes_max = 2 * PAGE_TEXT_BYTES_MAX + ANSWER_MARGIN_BYTES;
     match resident.receive(&mut line, line_bytes_max).await {

@@ -18,7 +18,7 @@ use url::Url;
 
 use super::page_reader::{
     EXTRACTOR_MEMORY_BYTES, EXTRACTORS_MAX, PageReaderPool, PageReaderProgram, PageSource,
-    PageText, WARM_PAGE_BYTES_MAX,
+    PageText, ViewedFile, WARM_PAGE_BYTES_MAX,
 };
 use super::{URL_CHARS_MAX, excerpt, host_of, is_time, parse_url};
 use crate::testing;
@@ -250,6 +250,34 @@ async fn what_is_wrong_with_the_page_is_said_and_asked_once() {
     "##]],
         )
         .await;
+}
+
+#[tokio::test]
+async fn a_file_is_viewed_by_the_same_program() {
+    let view = async |extractor: &PageReaderPool, cx: &Cx| {
+        let file = ViewedFile { bytes: b"x", name: "a.png", pages: None, form: Some("image") };
+        match extractor.view_file(&file, cx).await {
+            Ok(parts) => parts.iter().map(haft_contract::ContentPart::text).collect::<String>(),
+            Err(err) => format!("{}: {}", err.code.as_str(), err.message),
+        }
+    };
+    let world = world(&[
+        Does::Answers(r#"{"parts":[{"type":"text","text":"a dot"}]}"#),
+        Does::Answers(r#"{"error":"pages: found 9","is_input":true}"#),
+        Does::Answers(r#"{"error":"it is damaged"}"#),
+        Does::Dies,
+        Does::Dies,
+    ]);
+    for expect in [
+        "a dot",
+        "INVALID_INPUT: pages: found 9",
+        "TOOL_FAILED: it is damaged",
+        "TOOL_FAILED: \"a.png\" cannot be viewed: the program that does so ended. Ask for fewer pages, or work without it",
+    ] {
+        assert_eq!(view(&world.extractor, &world.cx).await, expect);
+    }
+    let missing = view(&PageReaderPool::new(None), &world.cx).await;
+    assert!(missing.starts_with("UNAVAILABLE: files cannot be viewed"), "{missing}");
 }
 
 #[tokio::test(start_paused = true)]

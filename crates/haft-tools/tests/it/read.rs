@@ -173,8 +173,10 @@ async fn what_is_no_text_file_is_said_to_be_so() {
     let workspace = Workspace::new().await;
     workspace
         .file("binary", b"\x7fELF\0\0")
-        .file("latin1", b"caf\xe9")
-        .file("utf16", b"\xff\xfea\0")
+        .file("noise", b"caf\xe9\x01")
+        .file("image", b"\x89PNG\r\n\x1a\n")
+        .file("document", "%PDF-1.7\n")
+        .file("a.ipynb", "{}")
         .file("dir/inner", "")
         .file("dir/.hidden", "")
         .file("dir/sub/x", "");
@@ -189,15 +191,25 @@ async fn what_is_no_text_file_is_said_to_be_so() {
             ]],
         ),
         (
-            "latin1",
+            "noise",
             expect![[
-                r#"TOOL_PATH_INVALID: file "latin1" is not UTF-8 text (the byte at offset 3 is no valid UTF-8): convert it, for example with iconv, or read a part of it with byte_offset and byte_limit"#
+                r#"TOOL_PATH_INVALID: file "noise" is binary (it is not UTF-8 and has control characters), not text: look at it with a command, such as file or xxd"#
             ]],
         ),
         (
-            "utf16",
+            "image",
+            expect![[r#"TOOL_PATH_INVALID: file "image" is a PNG image, not text: use view"#]],
+        ),
+        (
+            "document",
             expect![[
-                r#"TOOL_PATH_INVALID: file "utf16" is UTF-16 text: convert it to UTF-8, for example with iconv"#
+                r#"TOOL_PATH_INVALID: file "document" is a PDF document, not text: use view"#
+            ]],
+        ),
+        (
+            "a.ipynb",
+            expect![[
+                r#"TOOL_PATH_INVALID: file "a.ipynb" is a notebook: use view to see its cells, or give offset and limit to read its JSON"#
             ]],
         ),
         (
@@ -209,13 +221,20 @@ async fn what_is_no_text_file_is_said_to_be_so() {
         (
             ".",
             expect![[
-                r#"TOOL_PATH_INVALID: path "." is a directory, not a file; it contains binary, device, dir/, fifo, latin1, socket, utf16. Name a file, or list it with glob."#
+                r#"TOOL_PATH_INVALID: path "." is a directory, not a file; it contains a.ipynb, binary, device, dir/, document, fifo, image, noise, socket. Name a file, or list it with glob."#
             ]],
         ),
-        ("fifo", expect![[r#"TOOL_PATH_INVALID: path "fifo" is a FIFO, which cannot be read"#]]),
+        (
+            "fifo",
+            expect![[
+                r#"TOOL_PATH_INVALID: path "fifo" is a FIFO, which cannot be read: name a regular file"#
+            ]],
+        ),
         (
             "socket",
-            expect![[r#"TOOL_PATH_INVALID: path "socket" is a socket, which cannot be read"#]],
+            expect![[
+                r#"TOOL_PATH_INVALID: path "socket" is a socket, which cannot be read: name a regular file"#
+            ]],
         ),
         (
             "device",
@@ -225,10 +244,37 @@ async fn what_is_no_text_file_is_said_to_be_so() {
         ),
         (
             "binary/inner",
-            expect![[r#"TOOL_PATH_INVALID: path "binary/inner": binary is not a directory"#]],
+            expect![[
+                r#"TOOL_PATH_INVALID: path "binary/inner": binary is not a directory; name a file in a directory"#
+            ]],
         ),
     ] {
         check(&workspace, json!({"path": path}), expect).await;
+    }
+}
+
+#[tokio::test]
+async fn text_of_other_character_sets_is_converted_and_the_answer_says_so() {
+    let workspace = Workspace::new().await;
+    let utf16 = |text: &str| -> Vec<u8> {
+        let units = std::iter::once(0xfeff).chain(text.encode_utf16());
+        units.flat_map(u16::to_le_bytes).collect()
+    };
+    workspace.file("latin1", b"caf\xe9\nth\xe9\n").file("utf16", utf16("one\ntwo\nthree\n"));
+    let from_latin_1 = |text: &str| format!("{text}[haft: converted from Latin-1 to UTF-8]");
+    let from_utf_16 = |text: &str| format!("{text}[haft: converted from UTF-16 to UTF-8]");
+    for (input, expect) in [
+        (json!({"path": "latin1"}), from_latin_1("café\nthé\n")),
+        (json!({"path": "latin1", "offset": 2}), from_latin_1("thé\n")),
+        (json!({"path": "latin1", "byte_offset": 5, "byte_limit": 4}), from_latin_1("thé\n")),
+        (json!({"path": "utf16"}), from_utf_16("one\ntwo\nthree\n")),
+        (json!({"path": "utf16", "offset": 2, "limit": 1}), from_utf_16("two\n")),
+        (
+            json!({"path": "utf16", "byte_offset": 1}),
+            "INVALID_INPUT: file \"utf16\" is UTF-16 text: give offset and limit, which count lines".to_owned(),
+        ),
+    ] {
+        assert_eq!(workspace.text("read", input.clone()).await, expect, "{input}");
     }
 }
 

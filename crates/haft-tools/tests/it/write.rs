@@ -76,7 +76,7 @@ async fn what_cannot_be_written_is_refused_and_nothing_is_left() {
     check(
         &workspace,
         json!({"path": "file/below", "content": "x"}),
-        expect![[r#"TOOL_PATH_INVALID: path "file/below": file is not a directory"#]],
+        expect![[r#"TOOL_PATH_INVALID: path "file/below": file is not a directory; name a file in a directory"#]],
     )
     .await;
     check(&workspace, json!({"path": "f", "content": "x".repeat(200_001)}), expect!["TOOL_CONTENT_TOO_LARGE: content has 200001 bytes, at most 200000 can be written at once: write a part, then add the rest with edit"]).await;
