@@ -45,7 +45,7 @@ pub enum PdfReadError {
 
 /// The text of one page of a PDF.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct PageText {
+pub(crate) struct PdfPageText {
     pub(crate) text: String,
     /// Whether some of its signs have no known character.
     pub(crate) has_unknown: bool,
@@ -63,7 +63,7 @@ pub(crate) fn open_pdf(bytes: &[u8]) -> Result<Pdf, PdfReadError> {
 pub(crate) fn read_pages<'a>(
     pdf: &'a Pdf,
     numbers: &'a [usize],
-) -> impl Iterator<Item = PageText> + use<'a> {
+) -> impl Iterator<Item = PdfPageText> + use<'a> {
     let cache = InterpreterCache::new();
     numbers.iter().map(move |number| {
         let mut reader = GlyphCollector::default();
@@ -71,7 +71,7 @@ pub(crate) fn read_pages<'a>(
             collect_page(pdf, page, &cache, &mut reader);
         }
         let has_unknown = reader.has_unknown();
-        PageText { text: reader.lines.into_text(), has_unknown }
+        PdfPageText { text: reader.lines.into_text(), has_unknown }
     })
 }
 

@@ -50,7 +50,7 @@ struct PageRequest {
     /// Most text of the answer, in bytes.
     #[serde(default = "text_bytes_default")]
     text_bytes_max: usize,
-    /// What is wanted of a file. Without it, the bytes are a page.
+    /// The request to show a file. Without it, the bytes are a page.
     #[serde(default)]
     view: Option<ViewRequest>,
 }

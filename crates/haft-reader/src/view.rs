@@ -15,7 +15,7 @@ use crate::media::MediaKind;
 use crate::page::FetchedPage;
 use crate::pdf::PdfReadError;
 
-/// What is wanted of a file.
+/// A request to show a file.
 #[derive(Debug, Deserialize)]
 pub struct ViewRequest {
     /// The path of the file, for messages.

@@ -54,7 +54,7 @@ fn cells(notebook: &Value) -> Option<&[Value]> {
     cells?.as_array().map(Vec::as_slice)
 }
 
-/// What a notebook looks like so far.
+/// The text and the images of a notebook so far.
 #[derive(Default)]
 struct NotebookView {
     total: usize,

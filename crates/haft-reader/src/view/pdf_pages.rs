@@ -10,7 +10,7 @@ use image::{DynamicImage, RgbaImage};
 use super::page_range;
 use super::picture::encode;
 use crate::limits::{IMAGES_MAX, PAGE_EDGE_PIXELS, PDF_PAGES_MAX, TEXT_BYTES_MAX};
-use crate::pdf::{PageText, PdfReadError, open_pdf, read_pages};
+use crate::pdf::{PdfPageText, PdfReadError, open_pdf, read_pages};
 
 /// Why pages cannot be shown.
 #[derive(Debug)]
@@ -37,7 +37,7 @@ pub(super) fn as_text(
             text.push_str("\n\n");
         }
         text.push_str(&format!("--- page {number} of {total} ---\n"));
-        let PageText { text: of_page, has_unknown } = page;
+        let PdfPageText { text: of_page, has_unknown } = page;
         match of_page.is_empty() {
             true => text.push_str("(no text on this page: view it with \"as\": \"image\")"),
             false => text.push_str(&of_page),

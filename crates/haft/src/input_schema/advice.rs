@@ -1,4 +1,4 @@
-//! What to write instead of an input that a schema refuses: the parameters that there are, and the one that was probably meant.
+//! The words about an input that a schema refuses: the parameters that there are, and the one that was probably meant.
 
 use std::collections::HashSet;
 
