@@ -22,7 +22,11 @@ const NOTEBOOK: &str = r##"{"nbformat": 4, "cells": [
 
 /// Returns a PDF of one page with this text.
 fn pdf(text: &str) -> String {
-    let drawn = format!("BT /F 40 Tf 50 400 Td ({text}) Tj ET");
+    drawn_pdf(&format!("BT /F 40 Tf 50 400 Td ({text}) Tj ET"))
+}
+
+/// Returns a PDF of one page that these operators draw.
+fn drawn_pdf(drawn: &str) -> String {
     let objects = [
         "<< /Type /Catalog /Pages 2 0 R >>".to_owned(),
         "<< /Type /Pages /Kids [4 0 R] /Count 1 >>".to_owned(),
@@ -121,6 +125,27 @@ fn a_long_text_is_cut_and_its_images_stay() {
     let parts = content(&answer);
     assert_eq!(parts[1], ("image", "image/png"), "{answer}");
     assert!(parts[0].1.chars().count() <= 1_000 && parts[0].1.contains(" left out; all of it: "));
+}
+
+#[test]
+fn an_image_is_larger_than_text_may_be() {
+    let place = Place::new();
+    let mut state = 1_u32;
+    let mut next = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        state >> 16
+    };
+    let mut drawn = String::new();
+    for _ in 0..3_000 {
+        let [red, green, blue] = [next() % 10, next() % 10, next() % 10];
+        let (x, y) = (next() % 600, next() % 800);
+        drawn.push_str(&format!("0.{red} 0.{green} 0.{blue} rg {x} {y} 23 17 re f\n"));
+    }
+    place.write("a.pdf", &drawn_pdf(&drawn));
+    let mut server = Server::start_legacy(&place, &[]);
+    let answer = server.call("view", json!({"path": "a.pdf", "as": "image"}));
+    let data = answer["result"]["content"][1]["data"].as_str().unwrap_or_default();
+    assert!(data.len() > 200_000, "{} bytes: {:?}", data.len(), content(&answer));
 }
 
 #[test]

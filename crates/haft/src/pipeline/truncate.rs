@@ -1,5 +1,6 @@
 //! Truncates long outputs and puts the rest into sidecars. Never fails a call.
 
+use haft_contract::limits::OUTPUT_BYTES_MAX;
 use haft_contract::{
     ContentPart, Contract, Envelope, EnvelopeMetadata, Excerpt, FilePart, OutputBody, OutputGap,
     OutputLimit, ToolOutput,
@@ -113,6 +114,8 @@ pub(super) struct OutputCutter<'a> {
     output_limit: OutputLimit,
     /// The largest output in bytes that is not cut.
     bytes_max: usize,
+    /// The largest answer in bytes that is more than text and stays whole.
+    content_bytes_max: usize,
     /// The bound of a front end that shows answers to a model.
     view: Option<ModelView>,
     /// The sidecars of the connection.
@@ -126,11 +129,17 @@ impl<'a> OutputCutter<'a> {
         contract: &Contract,
         connection: &'a ConnectionState,
     ) -> Self {
+        let bytes_max = connection.shared.parts.limits.output_bytes_of(contract);
         Self {
             tool: state.tool(),
             seq: state.id().seq,
             output_limit: contract.output_limit,
-            bytes_max: connection.shared.parts.limits.output_bytes_of(contract),
+            bytes_max,
+            // The configured bound is about text: images are larger, and cost a model less.
+            content_bytes_max: match contract.output_limit {
+                OutputLimit::Bytes(bytes) => bytes.min(OUTPUT_BYTES_MAX),
+                OutputLimit::Configured | OutputLimit::Entries(_) => bytes_max,
+            },
             // An output that was promised in a form is whole or of no use to a client that checks it.
             view: connection.model_view.filter(|_| contract.output.is_none()),
             sidecars: &connection.sidecars,
@@ -216,14 +225,14 @@ impl<'a> OutputCutter<'a> {
             OutputBody::Content(parts) => {
                 let data = ContentPart::data(&parts);
                 let all = data.to_string();
-                let is_shown = self.view.is_none_or(|view| {
-                    let texts = parts.iter().map(|part| match part {
-                        ContentPart::Text { text } => text.len(),
-                        _ => 0,
-                    });
-                    texts.sum::<usize>() <= view.shown_chars_max
+                let texts = parts.iter().map(|part| match part {
+                    ContentPart::Text { text } => text.len(),
+                    _ => 0,
                 });
-                if all.len() <= self.bytes_max {
+                let text_bytes = texts.sum::<usize>();
+                let is_shown = text_bytes <= self.bytes_max
+                    && self.view.is_none_or(|view| text_bytes <= view.shown_chars_max);
+                if all.len() <= self.content_bytes_max {
                     return if is_shown { uncut_output(data) } else { self.cut_texts(parts) };
                 }
                 // Cut parts become text, because half a picture is useless.
