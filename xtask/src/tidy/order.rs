@@ -386,7 +386,6 @@ pub(super) const MODULE_ORDER: &[ModuleOrder] = &[
             "prompts",
             "skill_prompts",
             "resource_subscriptions",
-            "server_parts",
             "call_result",
             "runs",
             "suspended_calls",
