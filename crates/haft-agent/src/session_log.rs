@@ -164,6 +164,7 @@ impl SessionLog {
             output_json: None,
             call_id: None,
             signatures_json: None,
+            lies_apart: false,
             created_at_ms: now_ms,
             updated_at_ms: now_ms,
         }

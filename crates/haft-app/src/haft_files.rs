@@ -7,8 +7,8 @@ use haft_sandbox::ProtectedPaths;
 
 use crate::app_error::AppError;
 
-/// The suffixes of the files that SQLite keeps for a database.
-const JOURNAL_SUFFIXES: &[&str] = &["", "-journal", "-shm", "-wal"];
+/// The suffixes of the files that SQLite keeps for a database, and of the content store beside it.
+const JOURNAL_SUFFIXES: &[&str] = &["", "-contents", "-journal", "-shm", "-wal"];
 
 /// Returns the places that are hidden: the state directory, and the journal wherever it is if it is a file.
 pub(crate) fn hidden_paths(state: &Path, journal: Option<&Path>) -> Vec<PathBuf> {
@@ -96,6 +96,7 @@ mod tests {
         check("/nowhere/state/journal.sqlite", &["/nowhere/state"]);
         let beside = [
             "/nowhere/j",
+            "/nowhere/j-contents",
             "/nowhere/j-journal",
             "/nowhere/j-shm",
             "/nowhere/j-wal",

@@ -31,6 +31,7 @@ mod background_process;
 mod backoff;
 mod client;
 mod content;
+mod content_digest;
 mod context;
 mod contract;
 mod document;
@@ -106,6 +107,7 @@ pub use refusal::{AllowingRule, DecidingRule, Refusal, RefusalGrounds, RefusalSo
 pub use withheld::{WithheldAccess, WithheldPath};
 
 pub use address::{AttemptAddress, CallAddress, CallAddressError, RunId};
+pub use content_digest::ContentDigest;
 pub use id::{IdError, LOCKED_IDS, ToolId};
 pub use key::{CallKey, canonical_json, sha256_hex};
 pub use requirement::{

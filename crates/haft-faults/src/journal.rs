@@ -3,7 +3,7 @@
 
 use std::ops::Deref;
 
-use haft_contract::{AttemptAddress, CallAddress, RunId};
+use haft_contract::{AttemptAddress, CallAddress, ContentDigest, RunId};
 use haft_journal::{
     AttemptState, CallQuery, CallRow, CommitFuture, DueRuns, EarlierEffects, Intent, Journal,
     JournalError, JournalFinding, JournalFuture, LateOutcome, Lease, LeaseHolder, LeaseRequest,
@@ -42,6 +42,8 @@ impl JournalMethod {
             | Self::Refuse
             | Self::Resolve
             | Self::Acknowledge
+            | Self::KeepContent
+            | Self::RemoveContents
             | Self::NoteSnapshot
             | Self::Prune => true,
             Self::Session
@@ -53,6 +55,7 @@ impl JournalMethod {
             | Self::RecordedCalls
             | Self::ByDriverId
             | Self::EarlierEffects
+            | Self::Content
             | Self::Snapshots
             | Self::LateOutcomes
             | Self::Calls
@@ -169,6 +172,9 @@ methods! {
         Refuse refuse(call: PlannedCall, outcome: Outcome) -> ();
         Resolve resolve(settlement: Settlement) -> CallRow;
         Acknowledge acknowledge(call: CallAddress) -> ();
+        KeepContent keep_content(lease: &Lease, text: String) -> ContentDigest;
+        Content content(run: &RunId, digest: &ContentDigest) -> Option<String>;
+        RemoveContents remove_contents(lease: &Lease) -> ();
         NoteSnapshot note_snapshot(note: SnapshotNote) -> ();
         Snapshots snapshots(run: &RunId, call: Option<&CallAddress>) -> Vec<SnapshotNote>;
         LateOutcomes late_outcomes(run: &RunId) -> Vec<LateOutcome>;

@@ -1,7 +1,7 @@
 //! The trait of a journal. One suite checks its promises for every store. Which recorded call may stand in for a new one is
 //! not decided here.
 
-use haft_contract::{AttemptAddress, CallAddress, RunId};
+use haft_contract::{AttemptAddress, CallAddress, ContentDigest, RunId};
 
 use crate::{
     AttemptState, CallQuery, CallRow, CommitFuture, DueRuns, EarlierEffects, Intent,
@@ -130,6 +130,15 @@ pub trait Journal: SessionJournal {
     /// Records which snapshots belong to a call. A second note of the same call and root replaces the first, in its place. This
     /// needs the run and no lease.
     fn note_snapshot(&self, note: SnapshotNote) -> JournalFuture<'_, ()>;
+
+    /// Keeps a text in the content store, apart from the rows, as firmly as a later row of the run that names it.
+    fn keep_content(&self, lease: &Lease, text: String) -> JournalFuture<'_, ContentDigest>;
+
+    /// Returns a text of the run from the content store, `None` if it is not there (any longer).
+    fn content(&self, run: &RunId, digest: &ContentDigest) -> JournalFuture<'_, Option<String>>;
+
+    /// Removes all texts of the run from the content store. Its rows stay. Removing a run removes its texts, too.
+    fn remove_contents(&self, lease: &Lease) -> JournalFuture<'_, ()>;
 
     /// Returns the snapshots of a run, or of one of its calls, in the order in which they were noted.
     fn snapshots(

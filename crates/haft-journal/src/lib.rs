@@ -7,7 +7,8 @@
 //! are stored beside their calls.
 //!
 //! A journal stores what it is given. The runtime replaces bodies by digests, numbers calls, reads the clock and decides
-//! whether a recorded call may stand in for a new one.
+//! whether a recorded call may stand in for a new one. Bodies that a resume needs lie in the *content store*, apart from the
+//! rows: files beside an SQLite journal, a table of its own in PostgreSQL. They go with their run, or as soon as it has ended.
 //!
 //! ```
 //! # use haft_contract::{CallAddress, CallKey, Effect, Envelope, EnvelopeMetadata, RunId, AttemptAddress};
@@ -78,6 +79,7 @@ mod snapshot;
 mod sql;
 mod sqlite;
 pub mod store;
+mod stored_content;
 mod words;
 mod worker;
 

@@ -5,7 +5,7 @@
 
 mod text;
 
-use haft_contract::{Contract, ErrorCode, Refusal, ToolId, canonical_json, sha256_hex};
+use haft_contract::{ContentDigest, Contract, ErrorCode, Refusal, ToolId};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -188,21 +188,15 @@ pub(crate) fn shown_inputs(input: &Value, contract: &Contract) -> Value {
     if let Value::Object(fields) = &mut shown {
         for name in &contract.redacted {
             if let Some(field) = fields.get_mut(name) {
-                *field = digest(field);
+                *field = ContentDigest::of_value(field).to_value();
             }
         }
     }
-    if shown.to_string().len() <= TRACED_INPUT_BYTES_MAX { shown } else { digest(&shown) }
-}
-
-fn digest(value: &Value) -> Value {
-    let text = match value {
-        Value::String(text) => text.clone(),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
-            canonical_json(value)
-        }
-    };
-    json!({"bytes": text.len(), "sha256": sha256_hex(text.as_bytes())})
+    if shown.to_string().len() <= TRACED_INPUT_BYTES_MAX {
+        shown
+    } else {
+        ContentDigest::of_value(&shown).to_value()
+    }
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature is serde's")]

@@ -8,7 +8,7 @@ mod tracker;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use haft_contract::{AttemptAddress, CallAddressError, Envelope, RunId};
+use haft_contract::{AttemptAddress, CallAddressError, ContentDigest, Envelope, RunId};
 use haft_journal::{JournalError, Lease, MessageId, NewRun, SessionDurability, SessionRecord};
 
 use crate::call::{Call, TaskAttempt};
@@ -168,6 +168,21 @@ impl Run {
         let lease = self.held_lease()?;
         let journal = &self.state.connection.shared.parts.journal;
         self.note_lost_lease(journal.record_session(&lease, records, durability).await)
+    }
+
+    /// Keeps a text in the content store, apart from the rows of the journal. This takes the lease of the run.
+    pub async fn keep_content(&self, text: String) -> Result<ContentDigest, RunError> {
+        self.state.lease().await?;
+        let lease = self.held_lease()?;
+        let journal = &self.state.connection.shared.parts.journal;
+        self.note_lost_lease(journal.keep_content(&lease, text).await)
+    }
+
+    /// Removes all texts of the run from the content store. This does not take a lost lease again.
+    pub async fn remove_contents(&self) -> Result<(), RunError> {
+        let lease = self.held_lease()?;
+        let journal = &self.state.connection.shared.parts.journal;
+        self.note_lost_lease(journal.remove_contents(&lease).await)
     }
 
     /// Sets a message of the session and all later ones aside, and returns their number. This does not take a lost

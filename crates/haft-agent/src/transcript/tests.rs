@@ -43,6 +43,7 @@ pub(crate) fn part(kind: PartKind, text: &str) -> MessagePart {
         output_json: None,
         call_id: None,
         signatures_json: None,
+        lies_apart: false,
         created_at_ms: 0,
         updated_at_ms: 0,
     }

@@ -126,6 +126,7 @@ pub fn text_part(session: u128, message: u128, number: u128, text: &str) -> Mess
         output_json: None,
         call_id: None,
         signatures_json: None,
+        lies_apart: false,
         created_at_ms: 3_100,
         updated_at_ms: 3_200,
     }

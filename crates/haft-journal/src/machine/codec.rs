@@ -367,6 +367,8 @@ pub(super) fn part_row(row: &mut Row) -> Result<MessagePart, RowError> {
         output_json: row.optional_text(of::OUTPUT_JSON)?,
         call_id: row.optional_text(of::CALL_ID)?,
         signatures_json: row.optional_text(of::SIGNATURES_JSON)?,
+        // Known once the texts are read.
+        lies_apart: false,
         created_at_ms: row.number(of::CREATED_AT_MS)?,
         updated_at_ms: row.number(of::UPDATED_AT_MS)?,
     })

@@ -12,12 +12,14 @@
 //! | `recall` | what an attempt did so far |
 //! | `query` | the lists of calls and runs |
 //! | `session` | conversations with an agent |
+//! | `contents` | texts that lie apart from the rows |
 //! | `retention` | which runs go, and removing them |
 //! | `verification` | whether what is recorded can have been recorded by haft |
 //! | `codec` | how the journal's types are kept in rows |
 
 mod call;
 mod codec;
+mod contents;
 mod inspection;
 mod lease;
 mod lease_state;
@@ -34,13 +36,14 @@ mod tests;
 use std::path::Path;
 use std::sync::Arc;
 
-use haft_contract::{AttemptAddress, CallAddress, RunId};
+use haft_contract::{AttemptAddress, CallAddress, ContentDigest, RunId};
 
 use crate::maintenance::Families;
 use crate::session::SessionBatch;
 use crate::store::{
     Durability, Reader, RowError, RowNeed, RowPlace, Store, StoreFailure, Transaction,
 };
+use crate::stored_content::StoredContent;
 use crate::{
     AttemptState, CallQuery, CallRow, CommitFuture, DueRuns, EarlierEffects, Intent, Journal,
     JournalError, JournalFinding, JournalFuture, LateOutcome, Lease, LeaseHolder, LeaseRequest,
@@ -343,6 +346,35 @@ impl<S: Store> Journal for JournalMachine<S> {
     fn acknowledge(&self, call: CallAddress) -> JournalFuture<'_, ()> {
         let acknowledge = move |writing: &mut Writing<'_>| call::acknowledge(writing.tx, &call);
         Box::pin(self.write(Durability::Power, acknowledge))
+    }
+
+    fn keep_content(&self, lease: &Lease, text: String) -> JournalFuture<'_, ContentDigest> {
+        let lease = lease.clone();
+        Box::pin(async move {
+            let content = StoredContent::of(text);
+            let digest = content.digest.clone();
+            let keep = move |writing: &mut Writing<'_>| {
+                lease::admit_lease(writing.tx, &lease)?;
+                contents::insert(writing.tx, &lease.run, std::slice::from_ref(&content))
+            };
+            self.write(Durability::Process, keep).await?;
+            Ok(digest)
+        })
+    }
+
+    fn content(&self, run: &RunId, digest: &ContentDigest) -> JournalFuture<'_, Option<String>> {
+        let (run, digest) = (run.clone(), digest.clone());
+        Box::pin(self.read(move |reader| contents::content(reader, &run, &digest)))
+    }
+
+    fn remove_contents(&self, lease: &Lease) -> JournalFuture<'_, ()> {
+        let lease = lease.clone();
+        let remove = move |writing: &mut Writing<'_>| {
+            lease::admit_lease(writing.tx, &lease)?;
+            while contents::remove_part(writing.tx, &lease.run)?.is_begun() {}
+            Ok(())
+        };
+        Box::pin(self.write(Durability::Process, remove))
     }
 
     fn note_snapshot(&self, note: SnapshotNote) -> JournalFuture<'_, ()> {

@@ -5,10 +5,10 @@ use std::collections::HashMap;
 
 use haft_contract::{Effect, RunId};
 
-use super::Stop;
 use super::codec::{calls_of_run, run_key};
 use super::lease_state::lease_state;
 use super::recall::all;
+use super::{Stop, contents};
 use crate::limits::PRUNE_CALLS_MAX;
 use crate::maintenance::{Candidates, RunAge};
 use crate::store::{
@@ -54,7 +54,10 @@ pub(super) fn candidates(
 ) -> Result<Candidates<Candidate>, Stop> {
     let mut call_sums = call_sums(reader)?;
     let mut session_ages = session_ages(reader)?;
-    let said_bytes = said_bytes(reader)?;
+    let mut said_bytes = said_bytes(reader)?;
+    for (run, bytes) in contents::bytes_by_run(reader)? {
+        *said_bytes.entry(run).or_default() += bytes;
+    }
     const COLUMNS: &[Column] = &[
         runs::ID,
         runs::STARTED_AT_MS,
@@ -183,23 +186,26 @@ pub(super) fn remove_rest(tx: &mut dyn Transaction, run: &RunId) -> Result<(), S
 
 fn remove_part(tx: &mut dyn Transaction, run: &RunId) -> Result<Removal, Stop> {
     let is_full = |rows: u64| rows == u64::from(PRUNE_CALLS_MAX);
-    let mut delete = |table: &'static Table, column: Column| {
+    let delete = |tx: &mut dyn Transaction, table: &'static Table, column: Column| {
         tx.delete(table, &[RowCondition::Equal(column, run.as_str().into())], PRUNE_CALLS_MAX)
     };
-    let calls = delete(&calls::TABLE, calls::RUN)?;
+    let calls = delete(tx, &calls::TABLE, calls::RUN)?;
     let others = [
-        delete(&snapshots::TABLE, snapshots::RUN)?,
-        delete(&late_outcomes::TABLE, late_outcomes::RUN)?,
-        delete(&parts::TABLE, parts::SESSION_ID)?,
+        delete(tx, &snapshots::TABLE, snapshots::RUN)?,
+        delete(tx, &late_outcomes::TABLE, late_outcomes::RUN)?,
+        delete(tx, &parts::TABLE, parts::SESSION_ID)?,
     ];
     if is_full(calls) || others.into_iter().any(is_full) {
         return Ok(Removal::Begun(calls));
     }
-    // No part is left that belongs to any of them.
-    if is_full(delete(&messages::TABLE, messages::SESSION_ID)?) {
+    if contents::remove_part(tx, run)?.is_begun() {
         return Ok(Removal::Begun(calls));
     }
-    delete(&sessions::TABLE, sessions::ID)?;
+    // No part is left that belongs to any of them.
+    if is_full(delete(tx, &messages::TABLE, messages::SESSION_ID)?) {
+        return Ok(Removal::Begun(calls));
+    }
+    delete(tx, &sessions::TABLE, sessions::ID)?;
     let fencing_token = lease_state(tx, run)?.map_or(0, |state| state.fencing_token);
     if fencing_token > tx.last(Counter::RemovedToken)? {
         tx.set_last(Counter::RemovedToken, fencing_token)?;

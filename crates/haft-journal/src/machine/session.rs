@@ -8,7 +8,7 @@ use haft_contract::RunId;
 use super::codec::{self, Cells, run_key};
 use super::lease_state::{LEASE, lease_state};
 use super::recall::all;
-use super::{Stop, lease};
+use super::{Stop, contents, lease};
 use crate::limits::QUERY_BYTES_MAX;
 use crate::session::{Gathered, Gathering, SessionBatch};
 use crate::store::{
@@ -46,6 +46,7 @@ pub(super) fn needs(run: &RunId, batch: &SessionBatch) -> Vec<RowNeed> {
             }
         }
     }
+    needs.extend(batch.contents().iter().map(|content| contents::need(run, &content.digest)));
     needs
 }
 
@@ -62,6 +63,7 @@ pub(super) fn record(
         let write = known.place(tx, record)?;
         writes.push(write.ok_or_else(|| record.unfit(&lease.run))?);
     }
+    contents::insert(tx, &lease.run, batch.contents())?;
     for RowWrite { table, cells, is_known } in &writes {
         match (is_known, cells.split_first()) {
             (true, Some(((_, id), changes))) => {
@@ -331,7 +333,8 @@ pub(super) fn messages(
         if gathering.is_full() {
             break;
         }
-        let parts = source.take(reader, &message.id)?;
+        let mut parts = source.take(reader, &message.id)?;
+        contents::restore_texts(reader, &session.run(), &mut parts)?;
         gathering.push(message, parts);
     }
     Ok(gathering.into_gathered())

@@ -122,8 +122,12 @@ impl Reader for PostgresReader<'_> {
 }
 
 /// Rows that belong to no run.
-const STRAYS: [(&str, &str); 3] =
-    [("calls", "calls"), ("snapshots", "snapshots"), ("late outcomes", "late_outcomes")];
+const STRAYS: [(&str, &str); 4] = [
+    ("calls", "calls"),
+    ("snapshots", "snapshots"),
+    ("late outcomes", "late_outcomes"),
+    ("contents", "contents"),
+];
 
 /// The last change number and the greatest that a call has.
 const CHANGES: &str =

@@ -12,6 +12,7 @@ const STEPS: &[&str] = &[
     include_str!("schema/3.sql"),
     include_str!("schema/4.sql"),
     include_str!("schema/5.sql"),
+    include_str!("schema/6.sql"),
 ];
 
 /// The lock of those who change the schema: the letters of haft. Such locks are apart for each database.

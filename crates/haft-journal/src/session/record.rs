@@ -1,11 +1,12 @@
 //! The records of a session, and the checks of a record that need no database. The machine checks the
 //! rest.
 
-use haft_contract::RunId;
+use haft_contract::{ContentDigest, RunId};
 
-use super::{MessagePart, SessionMessage, SessionRow};
+use super::{MessagePart, PartState, SessionMessage, SessionRow};
 use crate::limits::{SESSION_RECORD_BYTES_MAX, SESSION_RECORDS_MAX, TOOL_CALL_ID_BYTES_MAX};
 use crate::store::Durability;
+use crate::stored_content::StoredContent;
 use crate::{JournalError, SessionId};
 
 /// One row on its way into a session.
@@ -40,12 +41,15 @@ impl From<SessionDurability> for Durability {
 /// Records that are made together, each of which can belong to the session of the run.
 #[derive(Debug)]
 pub(crate) struct SessionBatch {
+    /// The rows, with digests in place of texts that lie apart.
     records: Vec<SessionRecord>,
+    /// Those texts.
+    contents: Vec<StoredContent>,
 }
 
 impl SessionBatch {
     /// Takes the records if they can belong to the session of `run`.
-    pub(crate) fn new(run: &RunId, records: Vec<SessionRecord>) -> Result<Self, JournalError> {
+    pub(crate) fn new(run: &RunId, mut records: Vec<SessionRecord>) -> Result<Self, JournalError> {
         if records.len() > SESSION_RECORDS_MAX {
             return Err(JournalError::UnfitRecord {
                 record: format!("a batch of {} records", records.len()),
@@ -89,7 +93,18 @@ impl SessionBatch {
                 return Err(record.unfit(run));
             }
         }
-        Ok(Self { records })
+        let mut contents = Vec::new();
+        for record in &mut records {
+            if let SessionRecord::Part(part) = record {
+                move_texts_apart(part, &mut contents);
+            }
+        }
+        Ok(Self { records, contents })
+    }
+
+    /// Returns the texts that the rows name by their digests.
+    pub(crate) fn contents(&self) -> &[StoredContent] {
+        &self.contents
     }
 
     /// Returns the records in their order.
@@ -115,6 +130,24 @@ impl SessionBatch {
             SessionRecord::Message(message) => message.is_step_ahead(),
             SessionRecord::Session(_) | SessionRecord::Part(_) => false,
         })
+    }
+}
+
+/// Puts digests in place of the texts of a part that lie apart. A text that could be taken for a digest lies apart as well, so
+/// that each digest in a row names a content.
+fn move_texts_apart(part: &mut MessagePart, contents: &mut Vec<StoredContent>) {
+    let is_error = part.state == Some(PartState::OutputError);
+    let texts = [
+        (&mut part.input_json, part.lies_apart),
+        (&mut part.output_json, part.lies_apart && is_error),
+    ];
+    for (text, lies_apart) in texts {
+        let Some(text) = text else { continue };
+        if lies_apart || ContentDigest::parse(text).is_some() {
+            let content = StoredContent::of(std::mem::take(text));
+            *text = content.digest.to_json();
+            contents.push(content);
+        }
     }
 }
 

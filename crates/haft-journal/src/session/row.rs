@@ -122,6 +122,10 @@ pub struct MessagePart {
     /// The signatures that a provider needs with the part in later requests, as JSON.
     #[serde(serialize_with = "as_optional_json")]
     pub signatures_json: Option<String>,
+    /// Whether the arguments lie in the content store, and so does the answer if it is an error, which may quote them. The row
+    /// then has their size and SHA-256. A part that is read has the texts again.
+    #[serde(skip)]
+    pub lies_apart: bool,
     /// When it began, in milliseconds since 1970.
     pub created_at_ms: u64,
     /// When it was recorded last, in milliseconds since 1970.

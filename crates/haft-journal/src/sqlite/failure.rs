@@ -10,6 +10,19 @@ use crate::limits::LOCK_WAIT_MS_MAX;
 /// Returns what a failure of the database at `path` means.
 pub(super) fn journal_error(path: &Path, err: &Error) -> JournalError {
     let path = path.to_owned();
+    if let Error::ToSqlConversionFailure(cause) = err
+        && let Some(cause) = cause.downcast_ref::<JournalError>()
+    {
+        // Of the texts beside the database.
+        return match cause {
+            JournalError::Full { .. } => JournalError::Full { path },
+            JournalError::ReadOnly { .. } => JournalError::ReadOnly { path },
+            JournalError::Failed { detail, .. } => {
+                JournalError::Failed { path, detail: detail.clone() }
+            }
+            other => JournalError::Failed { path, detail: other.to_string() },
+        };
+    }
     let detail = err.to_string();
     let Some(code) = err.sqlite_error_code() else {
         return match err {

@@ -1,7 +1,8 @@
-//! The store in an SQLite file. One thread writes what callers queue up and commits it together; another reads, and sees
+//! The store in an SQLite file, with the content store as files beside it. One thread writes what callers queue up and commits it together; another reads, and sees
 //! every commit that came before its query. Several processes may have the file open. SQLite keeps them apart, and what decides
 //! between them is in the file, so that they agree.
 
+mod content_files;
 mod disk;
 mod failure;
 mod open;
@@ -27,8 +28,10 @@ use crate::limits::{QUEUE_ENTRIES_MAX, QUEUE_QUERIES_MAX};
 use crate::machine::JournalMachine;
 use crate::store::{
     ReadOperation, Reader, Row, RowQuery, Store, StoreFailure, Tallied, Tally, WriteOperation,
+    contents,
 };
 use crate::worker::Worker;
+use content_files::ContentFiles;
 use disk::Log;
 use writer::{FileId, SqliteWriter, file_at};
 
@@ -166,6 +169,9 @@ impl Reader for SqliteReader<'_> {
         query: &RowQuery,
         visit: &mut dyn FnMut(Row) -> ControlFlow<()>,
     ) -> Result<(), StoreFailure> {
+        if *query.table == contents::TABLE {
+            return Ok(ContentFiles::beside(self.path).scan(query, visit)?);
+        }
         sql::scan(self.db, query, visit).map_err(self.fail())
     }
 

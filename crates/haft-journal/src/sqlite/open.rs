@@ -8,8 +8,9 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rusqlite::{Connection, ErrorCode, OpenFlags};
+use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
+use super::content_files::ContentFiles;
 use super::{failure, schema};
 use crate::JournalError;
 use crate::limits::{
@@ -39,6 +40,39 @@ pub(super) fn writing(path: &Path) -> Result<Connection, JournalError> {
     db.execute_batch(&settings).map_err(fail)?;
     db.query_row("PRAGMA user_version", [], |_| Ok(())).map_err(fail)?;
     Ok(db)
+}
+
+/// Removes the texts of runs that are not in the database: of a process that died when it had written them, or before it
+/// had removed them.
+pub(super) fn sweep_contents(db: &mut Connection, path: &Path) -> Result<(), JournalError> {
+    let files = ContentFiles::beside(path);
+    // Sweeping is not what the caller is here for, so a directory that cannot be read stays as it is.
+    let strays = |db: &Connection| -> rusqlite::Result<Vec<String>> {
+        let mut strays = files.runs().unwrap_or_default();
+        let mut known = db.prepare("SELECT 1 FROM runs WHERE id = ?1")?;
+        let mut failure = Ok(());
+        strays.retain(|run| {
+            let is_known = known.exists([run]);
+            is_known.map_or_else(
+                |err| {
+                    failure = Err(err);
+                    false
+                },
+                |is_known| !is_known,
+            )
+        });
+        failure.map(|()| strays)
+    };
+    let fail = |err| failure::journal_error(path, &err);
+    if strays(db).map_err(fail)?.is_empty() {
+        return Ok(());
+    }
+    // Under the lock no other process begins a run or writes a text.
+    let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate).map_err(fail)?;
+    for run in strays(&transaction).map_err(fail)? {
+        files.remove_run(&run);
+    }
+    transaction.commit().map_err(fail)
 }
 
 /// Rewrites the database without its unused pages, if a good part of them is unused. SQLite otherwise keeps them for later

@@ -7,13 +7,14 @@ use std::path::Path;
 
 use rusqlite::{CachedStatement, Connection, OptionalExtension, ffi};
 
+use super::content_files::{ContentFiles, ContentWrites};
 use super::failure;
 use super::sql::{self, Bound, DIALECT, Texts, placeholders, shape};
 use crate::CallStatus;
 use crate::sql::SqlStatement;
 use crate::store::{
     Column, Counter, Inserted, Reader, Row, RowCondition, RowPlace, RowQuery, RowUpdate,
-    StoreFailure, Table, Tallied, Tally, Transaction, Value, calls, runs,
+    StoreFailure, Table, Tallied, Tally, Transaction, Value, calls, contents, runs,
 };
 
 /// Where numbers count on from. A call that is removed takes the last number with it, so removing stores it.
@@ -35,6 +36,8 @@ pub(super) struct SqliteTransaction<'a> {
     change: i64,
     /// Of the runs met so far, which are few: what was asked of their rows.
     runs: Vec<(Value, &'static [Column], Option<Row>)>,
+    /// The texts that lie beside the database.
+    pub(super) contents: ContentWrites,
     /// The error of SQLite, if something failed.
     pub(super) failure: Option<rusqlite::Error>,
 }
@@ -47,7 +50,8 @@ impl<'a> SqliteTransaction<'a> {
         texts: &'a mut Texts,
     ) -> rusqlite::Result<Self> {
         let change = db.prepare_cached(CHANGE_READ)?.query_row([], |row| row.get(0))?;
-        Ok(Self { db, path, texts, change, runs: Vec::new(), failure: None })
+        let contents = ContentWrites::new(ContentFiles::beside(path));
+        Ok(Self { db, path, texts, change, runs: Vec::new(), contents, failure: None })
     }
 
     /// Makes a failure of SQLite's one of the store's.
@@ -96,6 +100,9 @@ impl Reader for SqliteTransaction<'_> {
         query: &RowQuery,
         visit: &mut dyn FnMut(Row) -> ControlFlow<()>,
     ) -> Result<(), StoreFailure> {
+        if *query.table == contents::TABLE {
+            return Ok(self.contents.files().scan(query, visit)?);
+        }
         self.checked(|this| sql::scan(this.db, query, visit))
     }
 
@@ -105,6 +112,9 @@ impl Reader for SqliteTransaction<'_> {
         key: &[Value],
         columns: &'static [Column],
     ) -> Result<Option<Row>, StoreFailure> {
+        if *table == contents::TABLE {
+            return self.contents.files().get(key, columns);
+        }
         if *table != runs::TABLE {
             return self.checked(|this| this.find(table, key, columns));
         }
@@ -130,6 +140,9 @@ impl Transaction for SqliteTransaction<'_> {
         table: &'static Table,
         row: &[(Column, Value)],
     ) -> Result<Inserted, StoreFailure> {
+        if *table == contents::TABLE {
+            return Ok(self.contents.insert(row)?);
+        }
         self.forget(table);
         self.checked(|this| {
             let is_call = *table == calls::TABLE;
@@ -208,6 +221,10 @@ impl Transaction for SqliteTransaction<'_> {
         conditions: &[RowCondition],
         rows_max: u32,
     ) -> Result<u64, StoreFailure> {
+        if *table == contents::TABLE {
+            self.contents.remove(conditions);
+            return Ok(0);
+        }
         self.forget(table);
         self.checked(|this| {
             if *table == calls::TABLE {

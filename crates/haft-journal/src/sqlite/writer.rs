@@ -42,7 +42,8 @@ enum Health {
 impl SqliteWriter {
     /// Opens the journal at `path`, as [`open::writing`] does.
     pub(super) fn open(path: &Path) -> Result<Self, JournalError> {
-        let db = open::writing(path)?;
+        let mut db = open::writing(path)?;
+        open::sweep_contents(&mut db, path)?;
         let cannot = |err: io::Error| {
             let reason = format!("its log cannot be synced: {err}");
             JournalError::CannotOpen { path: path.to_owned(), reason }
@@ -140,15 +141,21 @@ impl SqliteWriter {
                 return Err(writing.failure.take().unwrap_or_else(unknown));
             }
         }
-        drop(writing);
-        if jobs.iter().all(|job| needs_no_sync(&**job)) {
+        let SqliteTransaction { contents, .. } = writing;
+        let removes = contents.removes();
+        if !removes && jobs.iter().all(|job| needs_no_sync(&**job)) {
             return transaction.commit();
         }
         // Counted before anybody can see it.
         self.disk.log().begin_commit();
         let committed = transaction.commit();
         self.disk.log().end_commit();
-        committed
+        committed?;
+        // Once the rows are gone for good. If the sync fails, the next commit reports it, and the texts stay.
+        if removes && self.disk.log().sync_ended().is_ok() {
+            contents.remove_removed();
+        }
+        Ok(())
     }
 
     /// Answers the jobs that need no sync, and the others after one. If a single job is urgent, this thread syncs for it, because

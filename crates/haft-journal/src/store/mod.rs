@@ -38,8 +38,8 @@ use crate::JournalError;
 pub use query::{RowCondition, RowQuery, Tallied, Tally};
 pub use row::{Row, RowError};
 pub use table::{
-    Column, ColumnKind, TABLES, Table, calls, late_outcomes, messages, parts, runs, sessions,
-    snapshots,
+    Column, ColumnKind, TABLES, Table, calls, contents, late_outcomes, messages, parts, runs,
+    sessions, snapshots,
 };
 pub use value::Value;
 

@@ -406,8 +406,27 @@ table! {
     indexes [[MESSAGE_ID, ID], [SESSION_ID, TOOL_CALL_ID]]
 }
 
+table! {
+    /// The content store: texts that rows only name by size and SHA-256. A store may keep them apart from its rows, as files
+    /// for one. A text is whole and as durable as the commit before any row can name it.
+    contents("contents") {
+        /// The run. The texts go with it, or before.
+        RUN = "run" Text,
+        /// The SHA-256 of the text, in hexadecimal.
+        SHA256 = "sha256" Text,
+        /// The length of the text.
+        BYTE_COUNT = "bytes" Integer,
+        /// The text.
+        CONTENT = "content" Text,
+    }
+    key [RUN, SHA256]
+    number None;
+    weighed [CONTENT]
+    indexes []
+}
+
 /// All tables.
-pub static TABLES: [&Table; 7] = [
+pub static TABLES: [&Table; 8] = [
     &runs::TABLE,
     &calls::TABLE,
     &late_outcomes::TABLE,
@@ -415,4 +434,5 @@ pub static TABLES: [&Table; 7] = [
     &sessions::TABLE,
     &messages::TABLE,
     &parts::TABLE,
+    &contents::TABLE,
 ];

@@ -6,6 +6,7 @@
 
 mod clock;
 mod conformance;
+mod contents;
 mod crash;
 mod group_commit;
 mod history;

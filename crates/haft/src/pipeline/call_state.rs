@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use haft_contract::limits::TOOL_ID_CHARS_MAX;
-use haft_contract::{AttemptAddress, CallAddress, CallKey, Effect, canonical_json, sha256_hex};
+use haft_contract::{AttemptAddress, CallAddress, CallKey, ContentDigest, Effect, canonical_json};
 use haft_journal::{CallRow, PlannedCall};
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::time::Instant;
 
 use super::history::attempt::{AttemptTracker, DriverCallIdGuard, UnacknowledgedCalls};
@@ -324,12 +324,12 @@ impl CallState {
 /// redacted as well.
 fn recorded_input(input: &Value, canonical: String, found: Option<&RegisteredTool>) -> String {
     let Some(contract) = found.map(RegisteredTool::contract) else {
-        return text_digest(&canonical).to_string();
+        return ContentDigest::of(&canonical).to_json();
     };
     if contract.redacted.is_empty() {
         return json_or_digest(canonical);
     }
-    let Value::Object(fields) = input else { return text_digest(&canonical).to_string() };
+    let Value::Object(fields) = input else { return ContentDigest::of(&canonical).to_json() };
     let is_plain = |name: &String| {
         let properties = contract.parameters.get("properties");
         !contract.redacted.contains(name) && properties.and_then(|all| all.get(name)).is_some()
@@ -337,10 +337,7 @@ fn recorded_input(input: &Value, canonical: String, found: Option<&RegisteredToo
     let mut fields = fields.clone();
     for (name, value) in &mut fields {
         if !is_plain(name) {
-            *value = match &*value {
-                Value::String(text) => text_digest(text),
-                other => text_digest(&canonical_json(other)),
-            };
+            *value = ContentDigest::of_value(value).to_value();
         }
     }
     json_or_digest(canonical_json(&Value::Object(fields)))
@@ -348,10 +345,5 @@ fn recorded_input(input: &Value, canonical: String, found: Option<&RegisteredToo
 
 /// Returns JSON as it is, or its size and SHA-256 if it is too long to store.
 pub(super) fn json_or_digest(json: String) -> String {
-    if json.len() <= RECORDED_BYTES_MAX { json } else { text_digest(&json).to_string() }
-}
-
-/// Returns the size and the SHA-256 of a text.
-fn text_digest(text: &str) -> Value {
-    json!({"bytes": text.len(), "sha256": sha256_hex(text.as_bytes())})
+    if json.len() <= RECORDED_BYTES_MAX { json } else { ContentDigest::of(&json).to_json() }
 }

@@ -6,7 +6,7 @@ use crate::{
     Settlement, SettlementVerdict, SnapshotNote,
 };
 use expect_test::expect;
-use haft_contract::{CallAddress, Effect, RunId};
+use haft_contract::{CallAddress, ContentDigest, Effect, RunId};
 
 use super::{check_calls, check_error};
 use crate::conformance::fixture::{
@@ -59,6 +59,61 @@ pub async fn snapshots_belong_to_calls(journal: Shared) -> CaseResult {
         journal.note_snapshot(note("t", 1, "/a", "a1")).await,
         expect!["run t is not in the journal: open it before recording its calls"],
     );
+    Ok(())
+}
+
+pub async fn contents_are_kept_until_they_are_removed(journal: Shared) -> CaseResult {
+    let (lease, other) = (open(&*journal, "r").await?, open(&*journal, "s").await?);
+    let text = "{\"content\":\"zwei\u{0}\u{1a} \u{10ffff}\"}\n".to_owned();
+    let digest = journal.keep_content(&lease, text.clone()).await?;
+    assert_eq!(digest, ContentDigest::of(&text));
+    // The same text again is the same text.
+    assert_eq!(journal.keep_content(&lease, text.clone()).await?, digest);
+    let empty = journal.keep_content(&lease, String::new()).await?;
+    journal.keep_content(&other, text.clone()).await?;
+    assert_eq!(journal.content(&lease.run, &digest).await?.as_ref(), Some(&text));
+    assert_eq!(journal.content(&lease.run, &empty).await?.as_deref(), Some(""));
+    assert_eq!(journal.content(&run("t").id, &digest).await?, None);
+    assert_eq!(journal.content(&lease.run, &ContentDigest::of("other")).await?, None);
+    // More texts than one commit removes.
+    for number in 0..=PRUNE_CALLS_MAX {
+        journal.keep_content(&lease, number.to_string()).await?;
+    }
+    journal.remove_contents(&lease).await?;
+    assert_eq!(journal.content(&lease.run, &digest).await?, None);
+    assert_eq!(journal.content(&lease.run, &ContentDigest::of("7")).await?, None);
+    assert_eq!(journal.content(&other.run, &digest).await?.as_ref(), Some(&text));
+    // Removing again does nothing, and texts can be kept again.
+    journal.remove_contents(&lease).await?;
+    journal.keep_content(&lease, text.clone()).await?;
+    assert_eq!(journal.content(&lease.run, &digest).await?.as_ref(), Some(&text));
+    journal.close_run(lease.clone()).await?;
+    check_error(
+        journal.keep_content(&lease, "late".to_owned()).await.map(drop),
+        expect![
+            "run r was taken over while this process was not heard of (its fencing token 1 is over): nothing of the run was changed, and an outcome that came with it was kept as a late one; open the run again to go on"
+        ],
+    );
+    assert_eq!(journal.content(&lease.run, &ContentDigest::of("late")).await?, None);
+    Ok(())
+}
+
+pub async fn contents_go_with_their_run(journal: Shared) -> CaseResult {
+    let mut digests = Vec::new();
+    for id in ["old", "new"] {
+        let lease = open(&*journal, id).await?;
+        digests.push(journal.keep_content(&lease, format!("text of {id}")).await?);
+        let intent = journal.intend(call(&scope(id), 1, Effect::Read)).await?;
+        let finished_at_ms = if id == "old" { 5_000 } else { 9_000 };
+        let ended = crate::Outcome { finished_at_ms, ..outcome(CallStatus::Succeeded) };
+        journal.settle(intent, ended).await?;
+        journal.close_run(lease).await?;
+    }
+    let retention = Retention { before_ms: Some(6_000), bytes_max: None, keeps_in_doubt: true };
+    assert_eq!(journal.prune(retention).await?.runs, [run("old").id]);
+    assert_eq!(journal.content(&run("old").id, &digests[0]).await?, None);
+    let left = journal.content(&run("new").id, &digests[1]).await?;
+    assert_eq!(left.as_deref(), Some("text of new"));
     Ok(())
 }
 

@@ -10,7 +10,7 @@ use crate::{
     SessionQuery, SessionRecord, SessionRow, SessionStatus,
 };
 use expect_test::expect;
-use haft_contract::{Effect, RunId};
+use haft_contract::{ContentDigest, Effect, RunId};
 
 use super::check_error;
 use crate::conformance::fixture::{brief_request, call, record, request, run};
@@ -21,6 +21,45 @@ use crate::conformance::session_fixture::{
 use crate::conformance::{CaseResult, Shared};
 
 use SessionRecord::{Message, Part, Session};
+
+pub async fn what_lies_apart_comes_back(journal: Shared) -> CaseResult {
+    let lease = begin_session(&*journal, 1).await?;
+    let apart = |number, state| MessagePart { lies_apart: true, ..tool_part(1, 10, number, state) };
+    let failed =
+        r#"{"type":"error","error_text":"no such passage: a","metadata":{"duration_ms":3}}"#;
+    let digest = ContentDigest::of("a").to_json();
+    let parts = [
+        apart(20, PartState::InputAvailable),
+        apart(21, PartState::OutputAvailable),
+        MessagePart { output_json: Some(failed.to_owned()), ..apart(22, PartState::OutputError) },
+        MessagePart { input_json: None, ..apart(23, PartState::InputStreaming) },
+        tool_part(1, 10, 24, PartState::InputAvailable),
+    ];
+    // A model may write what looks like a digest.
+    let alike = MessagePart {
+        input_json: Some(digest.clone()),
+        ..tool_part(1, 10, 25, PartState::InputAvailable)
+    };
+    let mut records = vec![Message(answer(1, 10, Some(MessageFinish::ToolCalls)))];
+    records.extend(parts.iter().chain([&alike]).cloned().map(Part));
+    record_all(&*journal, &lease, records).await?;
+    // A row that was recorded before, with its text, and lies apart from now on.
+    let moved = MessagePart { lies_apart: true, ..parts[4].clone() };
+    record_all(&*journal, &lease, vec![Part(moved.clone())]).await?;
+    let found = journal.session_messages(&session_id(1), MessageQuery::default()).await?;
+    let [(_, found)] = found.as_slice() else { panic!("{found:?}") };
+    let streaming = MessagePart { lies_apart: false, ..parts[3].clone() };
+    let alike = MessagePart { lies_apart: true, ..alike };
+    let expected =
+        [parts[0].clone(), parts[1].clone(), parts[2].clone(), streaming, moved, alike.clone()];
+    assert_eq!(*found, expected);
+    // Without its text, a part is answered with the digest.
+    journal.remove_contents(&lease).await?;
+    let left = journal.session_messages(&session_id(1), MessageQuery::default()).await?;
+    let input = left[0].1[0].input_json.as_deref().unwrap_or_default();
+    assert_eq!(ContentDigest::parse(input), Some(ContentDigest::of(r#"{"path":"a"}"#)));
+    Ok(())
+}
 
 pub async fn a_session_is_kept_as_it_was_recorded(journal: Shared) -> CaseResult {
     open_session(&*journal, 1).await?;

@@ -1,0 +1,251 @@
+//! The content store beside an SQLite journal: a directory for each run, with a file for each text, named by its SHA-256. Only
+//! the owner can read them. SQLite would keep a removed text in unused pages and in its log; a removed file is gone.
+//!
+//! Files are written and removed inside transactions of the database, whose lock keeps out other processes. A text is on disk
+//! before the commit whose rows name it, and is removed only when the commit that drops its rows is on disk. So a crash leaves
+//! at most a text that no row names. It goes with its run. The directory of a run that the database does not have is swept.
+
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{self, Write};
+use std::ops::ControlFlow;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use haft_contract::sha256_hex;
+
+use crate::JournalError;
+use crate::store::{Column, Inserted, Row, RowCondition, RowQuery, StoreFailure, Value, contents};
+
+/// What the name of the directory has behind the name of the database.
+const DIRECTORY_SUFFIX: &str = "-contents";
+/// What the directory of a run is called before the name of the run, which can be two dots.
+const RUN_PREFIX: &str = "run-";
+/// The file that a text is written to before it has its name.
+const UNFINISHED: &str = "unfinished";
+
+/// The files of one journal.
+#[derive(Clone, Debug)]
+pub(super) struct ContentFiles {
+    journal: PathBuf,
+    directory: PathBuf,
+}
+
+/// The files that one transaction writes and removes.
+#[derive(Debug)]
+pub(super) struct ContentWrites {
+    files: ContentFiles,
+    /// Directories that go once the transaction is on disk.
+    removed: Vec<PathBuf>,
+}
+
+impl ContentFiles {
+    /// Returns the files beside the database at `journal`.
+    pub(super) fn beside(journal: &Path) -> Self {
+        let mut name = journal.as_os_str().to_owned();
+        name.push(DIRECTORY_SUFFIX);
+        Self { journal: journal.to_owned(), directory: name.into() }
+    }
+
+    /// Shows the texts that a query asks for.
+    pub(super) fn scan(
+        &self,
+        query: &RowQuery,
+        visit: &mut dyn FnMut(Row) -> ControlFlow<()>,
+    ) -> Result<(), JournalError> {
+        let rows = self.rows(query).map_err(|err| self.error(&err))?;
+        query.answer(rows.iter(), visit);
+        Ok(())
+    }
+
+    /// Returns the text of a key.
+    pub(super) fn get(
+        &self,
+        key: &[Value],
+        columns: &'static [Column],
+    ) -> Result<Option<Row>, StoreFailure> {
+        let conditions = contents::TABLE.key.iter().zip(key);
+        let conditions =
+            conditions.map(|(column, value)| RowCondition::Equal(*column, value.clone()));
+        let mut found = None;
+        self.scan(&RowQuery::of(&contents::TABLE, columns).with(conditions), &mut |row| {
+            found = Some(row);
+            ControlFlow::Break(())
+        })?;
+        Ok(found)
+    }
+
+    /// Returns the names of the runs that have texts.
+    pub(super) fn runs(&self) -> io::Result<Vec<String>> {
+        let names = names_in(&self.directory)?.into_iter();
+        Ok(names.filter_map(|name| Some(name.strip_prefix(RUN_PREFIX)?.to_owned())).collect())
+    }
+
+    /// Removes the texts of a run. A text that cannot be removed is left to the next sweep.
+    pub(super) fn remove_run(&self, run: &str) {
+        let _ = std::fs::remove_dir_all(self.run_directory(run));
+    }
+
+    fn rows(&self, query: &RowQuery) -> io::Result<Vec<Vec<Value>>> {
+        let is_read = query.columns.contains(&contents::CONTENT);
+        let runs = match query.equal(contents::RUN) {
+            Some(Value::Text(run)) => vec![run.clone()],
+            Some(_) => Vec::new(),
+            None => self.runs()?,
+        };
+        let mut rows = Vec::new();
+        for run in runs {
+            let directory = self.run_directory(&run);
+            let names = match query.equal(contents::SHA256) {
+                Some(Value::Text(sha256)) => vec![sha256.clone()],
+                Some(_) => Vec::new(),
+                None => names_in(&directory)?,
+            };
+            for sha256 in names.into_iter().filter(|name| is_sha256(name)) {
+                let path = directory.join(&sha256);
+                let Some(metadata) = if_there(std::fs::metadata(&path))? else { continue };
+                let bytes = i64::try_from(metadata.len()).unwrap_or(i64::MAX);
+                let mut row = contents::TABLE.empty_row();
+                row[contents::RUN.at] = run.as_str().into();
+                row[contents::SHA256.at] = sha256.as_str().into();
+                row[contents::BYTE_COUNT.at] = Value::Integer(bytes);
+                if !query
+                    .conditions
+                    .iter()
+                    .all(|condition| condition.holds(|column| &row[column.at]))
+                {
+                    continue;
+                }
+                if is_read {
+                    let Some(content) = if_there(std::fs::read(&path))? else { continue };
+                    // A file that others changed is no text that a row names.
+                    let text = Some(content).filter(|content| sha256_hex(content) == sha256);
+                    let Some(Ok(text)) = text.map(String::from_utf8) else { continue };
+                    row[contents::CONTENT.at] = text.into();
+                }
+                rows.push(row);
+            }
+        }
+        Ok(rows)
+    }
+
+    fn run_directory(&self, run: &str) -> PathBuf {
+        self.directory.join(format!("{RUN_PREFIX}{run}"))
+    }
+
+    fn error(&self, err: &io::Error) -> JournalError {
+        let path = self.journal.clone();
+        match err.kind() {
+            io::ErrorKind::StorageFull => JournalError::Full { path },
+            io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied => {
+                JournalError::ReadOnly { path }
+            }
+            _ => {
+                let detail = format!("its contents in {}: {err}", self.directory.display());
+                JournalError::Failed { path, detail }
+            }
+        }
+    }
+}
+
+impl ContentWrites {
+    /// Begins with nothing written.
+    pub(super) fn new(files: ContentFiles) -> Self {
+        Self { files, removed: Vec::new() }
+    }
+
+    /// Returns the files as they are.
+    pub(super) fn files(&self) -> &ContentFiles {
+        &self.files
+    }
+
+    /// Writes a text to the disk, unless it is there.
+    pub(super) fn insert(&self, cells: &[(Column, Value)]) -> Result<Inserted, JournalError> {
+        let text = |wanted: Column| {
+            cells.iter().find_map(|(column, value)| match value {
+                Value::Text(text) if *column == wanted => Some(text.as_str()),
+                _ => None,
+            })
+        };
+        let (Some(run), Some(sha256), Some(content)) =
+            (text(contents::RUN), text(contents::SHA256), text(contents::CONTENT))
+        else {
+            unreachable!("a text is inserted with its run and its SHA-256");
+        };
+        let directory = self.files.run_directory(run);
+        let path = directory.join(sha256);
+        if path.exists() {
+            return Ok(Inserted::Taken);
+        }
+        let write = || {
+            create_directory(&self.files.directory)?;
+            create_directory(&directory)?;
+            // A file of this name was left by a process that died: the lock of the database is held.
+            let unfinished = directory.join(UNFINISHED);
+            let mut options = OpenOptions::new();
+            options.write(true).create(true).truncate(true).mode(0o600);
+            let mut file = options.open(&unfinished)?;
+            file.write_all(content.as_bytes())?;
+            file.sync_data()?;
+            std::fs::rename(&unfinished, &path)?;
+            File::open(&directory)?.sync_all()
+        };
+        write().map_err(|err| self.files.error(&err))?;
+        Ok(Inserted::At(None))
+    }
+
+    /// Removes the texts of the run that the conditions name, once the transaction is on disk.
+    pub(super) fn remove(&mut self, conditions: &[RowCondition]) {
+        let query = RowQuery::of(&contents::TABLE, &[]).with(conditions.iter().cloned());
+        if let Some(Value::Text(run)) = query.equal(contents::RUN) {
+            let directory = self.files.run_directory(run);
+            if directory.exists() {
+                self.removed.push(directory);
+            }
+        }
+    }
+
+    /// Returns whether files are to be removed.
+    pub(super) fn removes(&self) -> bool {
+        !self.removed.is_empty()
+    }
+
+    /// Removes what is to be removed. A file that cannot be removed is left to the next sweep.
+    pub(super) fn remove_removed(&self) {
+        for directory in &self.removed {
+            let _ = std::fs::remove_dir_all(directory);
+        }
+    }
+}
+
+/// Creates a directory for its owner alone, and makes its name durable.
+fn create_directory(path: &Path) -> io::Result<()> {
+    match DirBuilder::new().mode(0o700).create(path) {
+        Ok(()) => {}
+        Err(err) if err.kind() == io::ErrorKind::AlreadyExists => return Ok(()),
+        Err(err) => return Err(err),
+    }
+    let parent = path.parent().unwrap_or(path);
+    File::open(Path::new(".").join(parent))?.sync_all()
+}
+
+/// Returns the names of the files in a directory, none if there is no directory.
+fn names_in(directory: &Path) -> io::Result<Vec<String>> {
+    let Some(entries) = if_there(std::fs::read_dir(directory))? else { return Ok(Vec::new()) };
+    let mut names = Vec::new();
+    for entry in entries {
+        names.extend(entry?.file_name().into_string());
+    }
+    Ok(names)
+}
+
+fn if_there<T>(result: io::Result<T>) -> io::Result<Option<T>> {
+    match result {
+        Ok(found) => Ok(Some(found)),
+        Err(err) if err.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(err) => Err(err),
+    }
+}
+
+fn is_sha256(name: &str) -> bool {
+    name.len() == 64 && name.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
