@@ -12,6 +12,7 @@ use haft_journal::{
 use haft_model::limits::{ANSWER_BYTES_MAX, TOOL_CALLS_MAX};
 use haft_model::{
     ModelAnswerEnd, ModelError, ModelEvent, ModelRequest, ModelStopReason, ModelUsage, ToolCall,
+    ToolCallArguments,
 };
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -168,6 +169,7 @@ impl<'l> IncomingAnswer<'l> {
                 AgentEventKind::ToolInput { id: id.clone(), tool: tool.clone(), kind, delta }
             }
             ModelEvent::ToolCall(ToolCall { id, name, arguments, signatures }) => {
+                let lies_apart = self.lies_apart(&name, &arguments);
                 let input = input_json(&arguments);
                 self.check_size(name.len() + input.len())?;
                 let index = match self.drafts.remove(&id) {
@@ -178,6 +180,7 @@ impl<'l> IncomingAnswer<'l> {
                     part.tool = Some(cut(&name, TOOL_NAME_CHARS_MAX));
                     part.state = Some(PartState::InputAvailable);
                     part.input_json = Some(input);
+                    part.lies_apart = lies_apart;
                     part.signatures_json = (!signatures.is_empty())
                         .then(|| serde_json::Value::from(signatures).to_string());
                 }
@@ -189,6 +192,15 @@ impl<'l> IncomingAnswer<'l> {
         };
         self.log.context.notify_observer(happened);
         Ok(())
+    }
+
+    /// Returns whether arguments lie in the content store: those of tools whose contents the journal redacts, and those that could
+    /// be meant for one of them.
+    fn lies_apart(&self, tool: &str, arguments: &ToolCallArguments) -> bool {
+        let registry = self.log.context.host.parts.runtime.registry();
+        let is_redacted =
+            registry.contract(tool).is_none_or(|contract| !contract.redacted.is_empty());
+        is_redacted || matches!(arguments, ToolCallArguments::Malformed { .. })
     }
 
     /// Counts recorded bytes. The stream limits the received bytes, but arguments that are not JSON grow when they are recorded.

@@ -8,6 +8,7 @@ mod dangerous_tools;
 mod error;
 mod event;
 mod event_reporter;
+mod finished_plan;
 mod node_scope;
 mod options;
 mod outcome;
@@ -43,6 +44,7 @@ use past_attempts::PastAttempts;
 pub use crate::schedule::{NodeRetryBackoff, PlanBounds, PlanEnding, PlanToolBounds};
 pub use error::PlanRunError;
 pub use event::{NodeWaitReason, PlanEvent, PlanEventSink};
+pub use finished_plan::finished_plan;
 pub use options::{AllowedDangerousTools, DangerousToolAsker, PlanRunOptions, RunStartMode};
 pub use outcome::InDoubtNode;
 pub use recorded_plan::{PLAN_TOOL, nodes_using_call, plan_tool, recorded_plan};
@@ -77,26 +79,25 @@ pub async fn run_plan(
     options: PlanRunOptions,
 ) -> Result<PlanRunResult, PlanRunError> {
     plan.check_input(options.input.as_ref()).map_err(PlanRunError::Input)?;
-    let (plan_text, input, start) = (plan.plan(), options.input.as_ref(), options.start);
+    let (input, start) = (options.input.as_ref(), options.start);
     if start == RunStartMode::New {
         let named = RunQuery { run: Some(options.run.clone()), ..RunQuery::default() };
         // A run that this origin began, and in which only this plan was recorded, is as good as a new one.
         if let Some(row) = journal.runs(named).await?.pop()
             && !(session.is_same_origin(&row)
-                && recorded_plan::has_only_this_plan(&**journal, &options.run, plan_text, input)
-                    .await?)
+                && recorded_plan::has_only_this_plan(&**journal, &options.run, plan, input).await?)
         {
             return Err(PlanRunError::RunExists(options.run));
         }
     }
     // A new run is driven like a resumed one: if another process drove it in between, its calls are recalled.
     let run = session.resume(options.run.clone(), ResumeMode::Rejudge);
-    match recorded_plan::record_plan(&run, plan_text, input).await {
+    let lies_apart = match recorded_plan::record_plan((&run, &**journal), plan, input).await {
         Err(PlanRunError::Run(RunError::Diverged(_))) if start == RunStartMode::New => {
             return Err(PlanRunError::RunExists(options.run));
         }
         kept => kept?,
-    }
+    };
     // This process owns the run by now, so no other process adds to its past.
     let past = match start {
         RunStartMode::New => PastAttempts::default(),
@@ -107,7 +108,13 @@ pub async fn run_plan(
     if past.has_answers() {
         journal.count_progress(&options.run).await?;
     }
-    PlanDriver::new(plan, run, past, options).run_to_end().await
+    let result = PlanDriver::new(plan, run.clone(), past, options).run_to_end().await?;
+    // Nothing of the plan is called any more, also by a resume that retries failed nodes.
+    if lies_apart && result.trace.is_success() {
+        // The results stand. Contents that cannot be removed now go with the run.
+        let _ = run.remove_contents().await;
+    }
+    Ok(result)
 }
 
 /// A plan that is being driven.

@@ -4,7 +4,7 @@
 use clap::Args;
 use haft_contract::RunId;
 use haft_journal::RunQuery;
-use haft_plan::drive::{PlanRunError, RunStartMode, recorded_plan};
+use haft_plan::drive::{PlanRunError, RunStartMode, finished_plan, recorded_plan};
 use haft_plan::{PlanInput, check};
 
 use crate::arguments::cli_context::CliContext;
@@ -103,6 +103,15 @@ pub(crate) async fn run(args: ResumeArgs, cx: &CliContext) -> CommandResult {
             format!("run {run} was begun in {begun}, and this is {here}: go on with it there");
         return Err(CommandError::usage(message)
             .hint(format!("cd {} && haft resume {run}", quote::shell(begun))));
+    }
+    let finished = finished_plan(&*journal, &run).await.map_err(|err| match err {
+        PlanRunError::Journal(err) => CommandError::from(err),
+        err => CommandError::failed(err).hint(format!("haft runs show {run}")),
+    })?;
+    if let Some(finished) = finished {
+        plan_run::print_output(&finished, &cx.setting_args)?;
+        plan_run::print_end(&finished, &args.drive, &cx.setting_args);
+        return Ok(plan_run::plan_status(&finished));
     }
     let tools = AvailableTools::find(&settings, &cx.host).await?;
     let given = input.as_ref().map_or(PlanInput::Absent, PlanInput::Given);

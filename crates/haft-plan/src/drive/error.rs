@@ -53,6 +53,15 @@ pub enum PlanRunError {
         /// Why not.
         message: String,
     },
+    /// The contents of the plan are not in the content store, and not every node has succeeded.
+    #[error(
+        "the contents of the plan of run {run} are missing from the content store, so the run cannot be resumed: restore \
+         the store that belongs to this journal, or begin another run"
+    )]
+    ContentsMissing {
+        /// The run.
+        run: RunId,
+    },
     /// The text that is kept with the run cannot be read as a plan.
     #[error("the plan of run {run} cannot be read back: {message}")]
     Unreadable {
