@@ -43,6 +43,7 @@ mod preset;
 mod rank;
 mod rule;
 mod rule_set;
+mod tool_naming;
 mod tool_scope;
 
 pub use access::{PathReach, PathSubject, ResolvedAccess};
@@ -64,4 +65,5 @@ pub use pattern_fault::PatternFault;
 pub use preset::PRESETS;
 pub use rule::{Conditions, Rule, RuleAction, RuleCondition, RuleScope, ScopedRule};
 pub use rule_set::{RuleError, RuleErrors, RuleFault, RuleSet};
+pub use tool_naming::is_tool_named;
 pub use tool_scope::ToolScope;

@@ -19,6 +19,8 @@ pub struct Call {
     pub task_attempt: TaskAttempt,
     /// The driver's own name of the call.
     pub driver_call_id: Option<String>,
+    /// Whether the driver made sure that the user named the tool, as a plan does: then a dangerous tool is not asked about again.
+    pub is_tool_named: bool,
     /// The time limit of the tool in milliseconds, in place of the configured one. If the input asks for less time, the
     /// tool has less. The stages before the tool begins do not count. The time that a person takes to answer does not
     /// count either, before or while the tool runs.
@@ -63,6 +65,7 @@ impl Call {
             input,
             task_attempt: TaskAttempt::default(),
             driver_call_id: None,
+            is_tool_named: false,
             timeout_ms: None,
             parent_time: Arc::new(()),
             cancellation: CancellationToken::new(),

@@ -67,7 +67,8 @@ impl NodeAttempt {
         };
         let how = match decided {
             Ok(()) => {
-                let Self { run, mut call, asker, cancellation, .. } = self;
+                let Self { run, mut call, asker, cancellation, dangerous_tools, .. } = self;
+                call.is_tool_named = dangerous_tools.is_some();
                 call.cancellation = cancellation.clone();
                 call.asker = asker;
                 let answer = Box::new(run.call_before_record(call).await);

@@ -3,13 +3,18 @@
 
 use std::sync::Arc;
 
-use haft_contract::{AllowingRule, ErrorCode, RefusalGrounds, RefusalSource, Remedy};
-use haft_policy::{AlwaysWidth, PolicyRequest, Rule, exception_rules, lasting_rules};
+use haft_contract::{
+    AllowingRule, ErrorCode, PatternVariables, RefusalGrounds, RefusalSource, Remedy,
+};
+use haft_policy::{
+    AlwaysWidth, PolicyRequest, Rule, RuleAction, RuleSet, decide, exception_rules, lasting_rules,
+};
 
 use super::call_state::CallState;
 use super::capable::Judged;
 use super::permit::{
-    ReasonReader, allowing_remedies, distinct_lines, naming_remedies, reaches_link, reasons_to_ask,
+    ReasonReader, allowing_remedies, distinct_lines, is_unnamed_danger, naming_remedies,
+    reaches_link, reasons_to_ask,
 };
 use super::refusal::PipelineStop;
 use crate::ask::{ASK_INPUT_BYTES_MAX, ASK_LINES_MAX, Ask, AskAnswer};
@@ -56,7 +61,7 @@ pub(super) async fn approve(
     };
     let rules = connection.rules();
     let reader = if asker.can_ask() { ReasonReader::Person } else { ReasonReader::Model };
-    let of_rules = match reasons_to_ask(&judged, &rules, connection, reader) {
+    let of_rules = match reasons_to_ask(&state, &judged, &rules, connection, reader) {
         Ok(reasons) => reasons,
         Err(denied) => return Err(judged.refuse_as(state, *denied)),
     };
@@ -65,15 +70,8 @@ pub(super) async fn approve(
     }
     let parts = &connection.shared.parts;
     let tool = &judged.contract().id;
-    let request = PolicyRequest { tool, accesses: judged.accesses() };
-    let lasting = |width| lasting_rules(&request, &rules, &parts.variables, width);
-    let (always_rules, exact_rules) = if reaches_link(&judged) {
-        (Vec::new(), Vec::new())
-    } else if of_watchdogs.is_empty() {
-        (lasting(AlwaysWidth::Wide), lasting(AlwaysWidth::Narrow))
-    } else {
-        (exception_rules(&request, &rules, &parts.variables), Vec::new())
-    };
+    let (always_rules, exact_rules) =
+        offered_rules(&state, &judged, &rules, (!of_watchdogs.is_empty(), &parts.variables));
     let asked = ApprovalQuestion {
         rule_reasons: of_rules,
         watchdog_reasons: of_watchdogs,
@@ -141,6 +139,31 @@ pub(super) async fn approve(
         }
         AskAnswer::Unanswered => Err(unanswered_refusal(state, judged, asked)),
     }
+}
+
+/// Returns the rules that «always» adds, and the narrower ones that «always, exactly this» adds.
+fn offered_rules(
+    state: &CallState,
+    judged: &Judged,
+    rules: &RuleSet,
+    (is_of_watchdogs, variables): (bool, &PatternVariables),
+) -> (Vec<Rule>, Vec<Rule>) {
+    let tool = &judged.contract().id;
+    let request = PolicyRequest { tool, accesses: judged.accesses() };
+    if reaches_link(judged) {
+        return (Vec::new(), Vec::new());
+    }
+    if is_of_watchdogs {
+        return (exception_rules(&request, rules, variables), Vec::new());
+    }
+    if is_unnamed_danger(state, judged, rules)
+        && decide(&request, rules).action == RuleAction::Allow
+    {
+        // Rules allow every access, but none names the tool.
+        return (vec![Rule::new(tool.as_str(), "*", RuleAction::Allow)], Vec::new());
+    }
+    let lasting = |width| lasting_rules(&request, rules, variables, width);
+    (lasting(AlwaysWidth::Wide), lasting(AlwaysWidth::Narrow))
 }
 
 /// Refuses a call that the person rejected.

@@ -2,10 +2,12 @@
 
 use std::net::IpAddr;
 
-use haft_contract::{ErrorCode, Refusal, RefusalGrounds, RefusalSource, Remedy, ToolId};
+use haft_contract::{
+    ErrorCode, Refusal, RefusalGrounds, RefusalSource, Remedy, ToolId, ToolOrigin,
+};
 use haft_policy::{
     DecisionBasis, HostScope, NetworkRefusal, PolicyDecision, PolicyRequest, ResolvedAccess, Rule,
-    RuleAction, RuleScope, RuleSet, decide, decide_access,
+    RuleAction, RuleScope, RuleSet, decide, decide_access, is_tool_named,
 };
 
 use super::call_state::CallState;
@@ -17,7 +19,7 @@ use crate::shared::RuntimeShared;
 
 /// Evidence that no rule denies the call, and the reasons why rules want a person asked.
 pub(super) struct RulePermission {
-    /// The reasons, one line for each access. Empty if rules allow the call.
+    /// The reasons, one line for each access. Empty if rules allow the call, and name its tool if that is dangerous.
     pub(super) reasons: Vec<String>,
 }
 
@@ -29,7 +31,7 @@ pub(super) fn permit(
     connection: &ConnectionState,
 ) -> Result<(CallState, Judged, RulePermission), PipelineStop> {
     let rules = connection.rules();
-    let reasons = match reasons_to_ask(&judged, &rules, connection, ReasonReader::Person) {
+    let reasons = match reasons_to_ask(&state, &judged, &rules, connection, ReasonReader::Person) {
         Ok(reasons) => reasons,
         Err(denied) => return Err(judged.refuse_as(state, *denied)),
     };
@@ -64,6 +66,7 @@ pub(super) enum ReasonReader {
 /// Returns why rules want a person asked, one line for each access. Returns no lines if rules allow the call, and an
 /// error if they deny it. A model gets short reasons.
 pub(super) fn reasons_to_ask(
+    state: &CallState,
     judged: &Judged,
     rules: &RuleSet,
     connection: &ConnectionState,
@@ -81,28 +84,55 @@ pub(super) fn reasons_to_ask(
         }
         ReasonReader::Model | ReasonReader::Person => decision.explain(),
     };
-    match decision.action {
-        RuleAction::Allow => Ok(Vec::new()),
+    let mut reasons = match decision.action {
+        RuleAction::Allow => Vec::new(),
         RuleAction::Deny => {
             let mut grounds = decision.grounds();
             grounds.remedies.extend(allowing_remedies(judged, rules, connection));
             let because = explain(&decision, ReasonReader::Model);
             let refusal = grounds.into_refusal(ErrorCode::PermissionDenied, because);
-            Err(Box::new(refusal))
+            return Err(Box::new(refusal));
         }
         // The session's own outputs need no answer from a person, unless a rule says so.
         RuleAction::Ask
             if judged.only_own_outputs() && decision.reason.basis == DecisionBasis::NoRule =>
         {
-            Ok(Vec::new())
+            Vec::new()
         }
-        RuleAction::Ask if accesses.is_empty() => Ok(vec![explain(&decision, reader)]),
+        RuleAction::Ask if accesses.is_empty() => vec![explain(&decision, reader)],
         RuleAction::Ask => {
             let judged = accesses.iter().map(|access| decide_access(tool, Some(access), rules));
             let asking = judged.filter(|judged| judged.action == RuleAction::Ask);
-            Ok(distinct_lines(ASK_LINES_MAX, asking.map(|judged| explain(&judged, reader))))
+            distinct_lines(ASK_LINES_MAX, asking.map(|judged| explain(&judged, reader)))
         }
+    };
+    // An ask of the rules names the tool, too.
+    if reasons.is_empty() && is_unnamed_danger(state, judged, rules) {
+        let name = match reader {
+            ReasonReader::Model => connection.published_name(tool),
+            ReasonReader::Person => tool.to_string(),
+        };
+        reasons.push(format!("{name} is dangerous, and no rule that names it allows it"));
     }
+    Ok(reasons)
+}
+
+/// The built-in tools whose name says no more than a rule about the capability: they change files or run a command line, and
+/// nothing else. A rule on `fs.write` or `shell.run` names them, also one of a preset.
+const FILE_AND_SHELL_TOOLS: [&str; 4] = ["apply_patch", "bash", "edit", "write"];
+
+/// Returns whether the tool of a call is dangerous and the user did not name it.
+pub(super) fn is_unnamed_danger(state: &CallState, judged: &Judged, rules: &RuleSet) -> bool {
+    let contract = judged.contract();
+    contract.dangerous && !state.call().is_tool_named && !is_named(judged, rules)
+}
+
+fn is_named(judged: &Judged, rules: &RuleSet) -> bool {
+    let contract = judged.contract();
+    let is_of_files = contract.origin == ToolOrigin::Native
+        && FILE_AND_SHELL_TOOLS.contains(&contract.id.as_str());
+    let (tool, accesses) = (&contract.id, judged.accesses());
+    is_of_files || is_tool_named(&PolicyRequest { tool, accesses }, rules)
 }
 
 /// Returns the narrower names that the caller can use instead of an access to everything.
@@ -126,6 +156,7 @@ pub(super) fn allowing_remedies(
         with_them.is_ok_and(|rules| {
             decide(&PolicyRequest { tool, accesses: judged.accesses() }, &rules).action
                 == RuleAction::Allow
+                && (!judged.contract().dangerous || is_named(judged, &rules))
         })
     };
     let hosts: Vec<String> = judged.accesses().iter().filter_map(named_host).cloned().collect();
