@@ -24,8 +24,13 @@ pub(super) fn hook(
     let directory = directory(&settings.durability.journal, host);
     let roots = super::roots(settings)?;
     let journal = Arc::clone(journal);
-    let mut hook = WorkspaceSnapshots::new(&directory, &roots, journal, host.clock(), options)
-        .hiding(&hidden(settings, host));
+    let mut hook = WorkspaceSnapshots::new(&directory, &roots, journal, host.clock(), options);
+    if settings.records_repositories {
+        let directories: Vec<PathBuf> =
+            roots.paths().into_iter().map(|root| root.join(".git")).collect();
+        hook = hook.recording_repositories(&directory, &directories, options);
+    }
+    hook = hook.hiding(&hidden(settings, host));
     if parts.sandbox.confine == ConfineMode::Always {
         hook = hook.following(parts.launcher.clone(), parts.sandbox.mechanisms);
     }

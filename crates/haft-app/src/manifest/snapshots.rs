@@ -27,6 +27,8 @@ pub struct SnapshotsSection {
     pub enabled: Option<bool>,
     /// Patterns of files that are not recorded, as in a `.gitignore` at the root.
     pub exclude: Vec<String>,
+    /// Whether the refs and the index of a root's repository are recorded, too.
+    pub repositories: Option<bool>,
     /// The size of the largest file that is recorded, in bytes.
     pub file_bytes: Option<u64>,
     /// The largest number of files, directories and links. A root with more of them is not recorded.

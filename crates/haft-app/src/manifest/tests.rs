@@ -187,6 +187,7 @@ match = ["git status --short"]
             snapshots: SnapshotsSection {
                 enabled: None,
                 exclude: [],
+                repositories: None,
                 file_bytes: None,
                 files: None,
                 ignored_bytes: None,

@@ -82,7 +82,12 @@ impl UndoRequest {
         settings: &EffectiveSettings,
         host: &AppHost,
     ) -> Result<Runtime, AppError> {
-        let paths: Vec<PathBuf> = self.roots.iter().map(|root| root.root().to_path_buf()).collect();
+        let all: Vec<PathBuf> = self.roots.iter().map(|root| root.root().to_path_buf()).collect();
+        // The directory of a repository lies in the root of its workspace, and roots do not lie in each other.
+        let is_nested =
+            |path: &PathBuf| all.iter().any(|root| root != path && path.starts_with(root));
+        let (repositories, paths): (Vec<PathBuf>, Vec<PathBuf>) =
+            all.iter().cloned().partition(is_nested);
         let (first, others) = paths.split_first().ok_or_else(|| {
             AppError::failed("nothing was recorded of these calls that could be undone")
         })?;
@@ -93,6 +98,7 @@ impl UndoRequest {
         let noted_in = Arc::clone(&journal);
         let snapshots =
             WorkspaceSnapshots::new(&directory, &roots, noted_in, clock.clone(), &self.options)
+                .recording_repositories(&directory, &repositories, &self.options)
                 .hiding(&hidden)
                 .including(self.roots.iter().flat_map(RootChanges::paths).collect());
         let snapshots = Arc::new(snapshots);

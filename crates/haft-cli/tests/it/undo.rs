@@ -1,6 +1,7 @@
 //! `haft diff` and `haft undo`, as a user meets them: each command is a separate process, and so was each call.
 
 mod partly;
+mod repositories;
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -22,6 +22,7 @@ use serde_json::Value;
 
 use super::changes::RootChanges;
 use super::root::{run_blocking, store_directory};
+use super::workspace::is_repository;
 
 /// The calls whose changes are asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -193,6 +194,8 @@ impl SnapshotHistory {
                 None => roots.push((note.root.clone(), vec![note])),
             }
         }
+        // A repository that is gone as a whole is one of the changes that are not recorded. The rest can be undone.
+        roots.retain(|(root, _)| !is_repository(Path::new(root)) || Path::new(root).is_dir());
         let mut changes = Vec::with_capacity(roots.len());
         for (root, notes) in roots {
             let history = self.clone();

@@ -1,7 +1,9 @@
 //! Finds out whether a call changed git's own files, which snapshots do not hold. Each repository gets a cheap stamp before and
-//! after the call. Only the stamps are compared, so this module can say what changed, and not restore it.
+//! after the call. Only the stamps are compared, so this module can say what changed, and not restore it. If a setting wants refs
+//! and index recorded, they are snapshots of a separate root: see the hook.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ffi::OsString;
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io::Read as _;
@@ -31,12 +33,14 @@ const INDEX_ENTRY_BYTES: usize = 62;
 pub(super) type RepositoryStamps = BTreeMap<PathBuf, RepositoryStamp>;
 
 /// The state of git's own files in a repository: a number for each part, which differs if the part does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct RepositoryStamp {
     head: u64,
     refs: u64,
     index: u64,
     objects: u64,
+    /// The names of the directories of objects and of the packs.
+    object_names: BTreeSet<OsString>,
 }
 
 /// The indexes that were read before, so that an unchanged one is not read again.
@@ -77,14 +81,19 @@ pub(super) fn stamp_repositories(
         .collect()
 }
 
-/// Returns the repositories whose stamps differ.
+/// Returns the repositories whose stamps differ. Of one whose refs and index are recorded, only lost objects are of interest:
+/// `is_recorded` gets the path of its `.git` in the root.
 pub(super) fn changed_repositories(
-    before: &RepositoryStamps,
-    after: &RepositoryStamps,
+    (before, after): (&RepositoryStamps, &RepositoryStamps),
+    is_recorded: impl Fn(&Path) -> bool,
 ) -> Vec<ChangedRepository> {
     let places: BTreeSet<&PathBuf> = before.keys().chain(after.keys()).collect();
     let changes = places.into_iter().filter_map(|place| {
         let changed = match (before.get(place), after.get(place)) {
+            (Some(before), Some(after)) if is_recorded(&place.join(".git")) => {
+                let are_kept = before.has_objects_of(after);
+                if are_kept { Vec::new() } else { vec![RepositoryPart::Objects] }
+            }
             (Some(before), Some(after)) => before.differing_parts(after),
             (Some(_), None) => vec![RepositoryPart::Removed],
             (None, _) => vec![RepositoryPart::Made],
@@ -96,6 +105,11 @@ pub(super) fn changed_repositories(
 }
 
 impl RepositoryStamp {
+    /// Returns whether the later stamp still has all directories of objects and all packs.
+    fn has_objects_of(&self, after: &Self) -> bool {
+        self.object_names.is_subset(&after.object_names)
+    }
+
     fn differing_parts(&self, other: &Self) -> Vec<RepositoryPart> {
         let parts = [
             (RepositoryPart::Head, self.head == other.head),
@@ -116,7 +130,13 @@ fn stamp(git: &Path, known: &mut KnownIndexes) -> Option<RepositoryStamp> {
             fs::read_link(git).ok().hash(hasher);
             read_bounded(git, HEAD_BYTES_MAX).hash(hasher);
         });
-        return Some(RepositoryStamp { head, refs: 0, index: 0, objects: 0 });
+        return Some(RepositoryStamp {
+            head,
+            refs: 0,
+            index: 0,
+            objects: 0,
+            object_names: BTreeSet::new(),
+        });
     }
     let mut names_left = NAMES_MAX;
     let head = hashed(|hasher| read_bounded(&git.join("HEAD"), HEAD_BYTES_MAX).hash(hasher));
@@ -131,7 +151,12 @@ fn stamp(git: &Path, known: &mut KnownIndexes) -> Option<RepositoryStamp> {
         // The repositories of submodules.
         hash_tree(&git.join("modules"), 2, &mut names_left, hasher);
     });
-    Some(RepositoryStamp { head, refs, index: index_stamp(&git.join("index"), known), objects })
+    let index = index_stamp(&git.join("index"), known);
+    let directories = [git.join("objects"), git.join("objects/pack")];
+    let names = directories.iter().filter_map(|directory| fs::read_dir(directory).ok());
+    let names = names.flatten().flatten().map(|entry| entry.file_name());
+    let object_names = names.take(NAMES_MAX).collect();
+    Some(RepositoryStamp { head, refs, index, objects, object_names })
 }
 
 fn hashed(write: impl FnOnce(&mut DefaultHasher)) -> u64 {
@@ -248,11 +273,17 @@ mod tests {
         }
 
         fn check(&mut self, line: &str, expect: &str) {
+            self.check_recorded(line, &[], expect);
+        }
+
+        /// Checks a line where refs and index of these repositories are recorded.
+        fn check_recorded(&mut self, line: &str, recorded: &[&str], expect: &str) {
             let places = BTreeSet::from([PathBuf::new(), PathBuf::from("nested")]);
             let before = stamp_repositories(self.directory.path(), &places, &mut self.known);
             self.run(line);
             let after = stamp_repositories(self.directory.path(), &places, &mut self.known);
-            let changes = changed_repositories(&before, &after);
+            let is_recorded = |git: &Path| recorded.iter().any(|path| Path::new(path) == git);
+            let changes = changed_repositories((&before, &after), is_recorded);
             let text = |change: &ChangedRepository| {
                 let parts: Vec<&str> = change.changed.iter().map(|part| part.as_str()).collect();
                 format!("{}: {}", change.path, parts.join(", "))
@@ -260,6 +291,16 @@ mod tests {
             let found: Vec<String> = changes.iter().map(text).collect();
             assert_eq!(found.join("; "), expect, "{line}");
         }
+    }
+
+    #[test]
+    fn of_a_recorded_repository_only_lost_objects_are_told() {
+        let mut workspace = Workspace::new();
+        let git = &[".git"][..];
+        workspace.check_recorded("echo two > a && git commit -qam second", git, "");
+        workspace.check_recorded("rm .git/index .git/HEAD && git init -q", git, "");
+        workspace.check_recorded("rm -rf .git/objects/*", git, ".git: objects");
+        workspace.check_recorded("rm -rf .git", git, ".git: removed");
     }
 
     #[test]

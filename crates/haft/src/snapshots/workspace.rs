@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use haft_contract::{BoxFuture, CallAddress};
 use haft_journal::{Journal, SnapshotNote};
-use haft_sandbox::{Launcher, Mechanisms};
+use haft_sandbox::{Launcher, Mechanisms, Root};
 use haft_snapshot::RecordOptions;
 
 use super::repositories::changed_repositories;
@@ -27,6 +27,8 @@ const NOT_OVER: &str = "the state after it is not known: it is not over, or haft
 pub struct WorkspaceSnapshots {
     /// The roots, with their stores.
     roots: Vec<Arc<SnapshotRoot>>,
+    /// The directories of git in the roots whose refs and index are recorded, too.
+    repositories: Vec<Arc<SnapshotRoot>>,
     /// Records the notes about snapshots.
     journal: Arc<dyn Journal>,
     /// Gives the times of the notes.
@@ -84,6 +86,7 @@ impl WorkspaceSnapshots {
         let place = |root| Arc::new(SnapshotRoot::new(root, directory, options));
         Self {
             roots: roots.all().map(place).collect(),
+            repositories: Vec::new(),
             journal,
             clock,
             included: Vec::new(),
@@ -96,7 +99,26 @@ impl WorkspaceSnapshots {
     /// [`Sandbox::hidden`](crate::Sandbox::hidden).
     #[must_use]
     pub fn hiding(mut self, places: &[PathBuf]) -> Self {
-        self.roots = self.roots.iter().map(|place| Arc::new(place.hiding(places))).collect();
+        let hide = |roots: &[Arc<SnapshotRoot>]| -> Vec<Arc<SnapshotRoot>> {
+            roots.iter().map(|place| Arc::new(place.hiding(places))).collect()
+        };
+        (self.roots, self.repositories) = (hide(&self.roots), hide(&self.repositories));
+        self
+    }
+
+    /// Records the refs and the index of repositories with each command, too. `directories` are those that git keeps its own
+    /// files in, such as `/project/.git`. One that cannot be opened is left out. Objects are not recorded: a command that adds
+    /// some leaves them, and those that a command removes are lost.
+    #[must_use]
+    pub fn recording_repositories(
+        mut self,
+        stores: &Path,
+        directories: &[PathBuf],
+        options: &RecordOptions,
+    ) -> Self {
+        let opened = directories.iter().filter_map(|directory| Root::open(directory).ok());
+        let place = |root: Root| Arc::new(SnapshotRoot::new(&root, stores, options));
+        self.repositories = opened.map(place).collect();
         self
     }
 
@@ -192,7 +214,20 @@ impl Snapshots for WorkspaceSnapshots {
                 };
                 Some((Arc::clone(place), scope))
             };
-            let scopes: Vec<_> = self.roots.iter().filter_map(scope).collect();
+            let of_repository = |place: &Arc<SnapshotRoot>| {
+                let named = scope(place).map(|(_, scope)| scope);
+                let scope = match named {
+                    Some(SnapshotScope::Exactly(paths)) if !effect.runs_commands => {
+                        SnapshotScope::Exactly(paths)
+                    }
+                    None => return None,
+                    Some(_) => SnapshotScope::Paths(REPOSITORY_PATHS.map(PathBuf::from).to_vec()),
+                };
+                Some((Arc::clone(place), scope))
+            };
+            let of_roots = self.roots.iter().filter_map(scope);
+            let of_repositories = self.repositories.iter().filter_map(of_repository);
+            let scopes: Vec<_> = of_roots.chain(of_repositories).collect();
             if scopes.is_empty() {
                 return Ok(());
             }
@@ -260,6 +295,7 @@ impl Snapshots for WorkspaceSnapshots {
             let left = self.active().remove(call);
             drop(leaving);
             let Some(ActiveEffect { root_effects, overlaps }) = left else { return Ok(()) };
+            let recorded = recorded_repositories(&root_effects, &snapshots);
             for (effect, after) in root_effects.into_iter().zip(snapshots) {
                 let before =
                     effect.before.unwrap_or_else(|| Err("there was no time for it".to_owned()));
@@ -271,7 +307,10 @@ impl Snapshots for WorkspaceSnapshots {
                 remarks.extend(overlap_text(&overlaps));
                 let repositories = match (&before, &after) {
                     (Ok(before), Ok(after)) => {
-                        changed_repositories(&before.repositories, &after.repositories)
+                        let stamps = (&*before.repositories, &*after.repositories);
+                        let is_recorded =
+                            |git: &Path| recorded.contains(&effect.root.root().join(git));
+                        changed_repositories(stamps, is_recorded)
                     }
                     (Err(_), _) | (_, Err(_)) => Vec::new(),
                 };
@@ -295,7 +334,7 @@ impl Snapshots for WorkspaceSnapshots {
 
     fn finish(&self) -> BoxFuture<'_, ()> {
         Box::pin(async {
-            for place in &self.roots {
+            for place in self.roots.iter().chain(&self.repositories) {
                 place.sync().await;
             }
         })
@@ -314,6 +353,25 @@ impl ActiveEffect {
                 .any(|theirs| ours.scope.overlaps(&theirs.scope))
         })
     }
+}
+
+/// The files of a repository that say what is checked out, what branches and tags are, and what is staged.
+const REPOSITORY_PATHS: [&str; 5] = ["HEAD", "ORIG_HEAD", "index", "packed-refs", "refs"];
+
+/// Returns the directories of git whose refs and index were recorded before and after the effect.
+fn recorded_repositories(
+    effects: &[RootEffect],
+    after: &[Result<RootSnapshot, String>],
+) -> Vec<PathBuf> {
+    let both = effects.iter().zip(after).filter(|(effect, after)| {
+        matches!(effect.before, Some(Ok(_))) && after.is_ok() && is_repository(effect.root.root())
+    });
+    both.map(|(effect, _)| effect.root.root().to_path_buf()).collect()
+}
+
+/// Returns whether a root of snapshots is a directory of git.
+pub(super) fn is_repository(root: &Path) -> bool {
+    root.file_name().is_some_and(|name| name == ".git")
 }
 
 /// Returns the remark about a state that could not be recorded.

@@ -94,6 +94,10 @@ pub const SETTINGS: &[Setting] = &[
     Setting::key("snapshots.exclude[]", "Files of which nothing is recorded"),
     Setting::key("snapshots.file_bytes", "The largest file that is recorded, in bytes"),
     Setting::key("snapshots.files", "The most files that are recorded"),
+    Setting::key(
+        "snapshots.repositories",
+        "Whether refs and index of a root's repository are recorded, too",
+    ),
     Setting::key("snapshots.ignored_bytes", "The largest ignored file that is recorded"),
     Setting::key("snapshots.ignored_files", "The most ignored files that are recorded"),
     // The model decides who reads the answers of tools, and who is paid.
