@@ -356,8 +356,8 @@ fn spec(
         },
     };
     let cache_key = cache_key(entry, &directories, host);
-    let (of_name, of_entry) = (name.to_owned(), entry.clone());
-    let remedy = move |said: &str| grants::missing_grant(&of_name, &of_entry, said);
+    let (of_name, of_entry, seen) = (name.to_owned(), entry.clone(), directories.clone());
+    let remedy = move |said: &str| grants::missing_grant(&of_name, &of_entry, &seen, said);
     McpServerSpec {
         name: name.to_owned(),
         transport: connect,

@@ -1,5 +1,7 @@
 //! Describes the grants of MCP servers, and says which grant a failed server may lack. The sandbox enforces the grants.
 
+use std::path::{Path, PathBuf};
+
 use haft_contract::{ErrorCode, ToolError};
 
 use super::runners::Download;
@@ -52,8 +54,14 @@ pub fn grant_summary(entry: &ServerEntry) -> String {
     if words.is_empty() { "nothing".to_owned() } else { words.join("; ") }
 }
 
-/// Returns which grant a failed server may lack, judging by its words; nothing if they are about something else.
-pub(super) fn missing_grant(name: &str, entry: &ServerEntry, said: &str) -> Option<String> {
+/// Returns which grant a failed server may lack, judging by its words; nothing if they are about something else. `directories`
+/// are those that it sees.
+pub(super) fn missing_grant(
+    name: &str,
+    entry: &ServerEntry,
+    directories: &[PathBuf],
+    said: &str,
+) -> Option<String> {
     if entry.url.is_some() {
         return None;
     }
@@ -64,6 +72,9 @@ pub(super) fn missing_grant(name: &str, entry: &ServerEntry, said: &str) -> Opti
         "requires.net.hosts"
     } else if says(&FILES_LACKING) {
         "requires.fs.read, requires.fs.write or readable"
+    } else if unseen_path(said, directories).is_some() {
+        // Some programs say the path and nothing else.
+        "requires.fs.read or requires.fs.write"
     } else {
         return None;
     };
@@ -71,6 +82,22 @@ pub(super) fn missing_grant(name: &str, entry: &ServerEntry, said: &str) -> Opti
     Some(format!(
         "the server is granted this: {granted}; if it lacks something, name it with {keys} in [mcp.{name}] of haft.toml"
     ))
+}
+
+/// Directories of the system that a server sees without a grant.
+const SYSTEM_DIRECTORIES: [&str; 8] =
+    ["/bin", "/dev", "/etc", "/lib", "/proc", "/sys", "/tmp", "/usr"];
+
+/// Returns an absolute path in what a server said that is there and that the server does not see.
+fn unseen_path<'s>(said: &'s str, directories: &[PathBuf]) -> Option<&'s Path> {
+    let is_around = |letter: char| letter.is_whitespace() || "'\"`()[]{}<>,;".contains(letter);
+    let words = said.split(is_around).map(|word| word.trim_end_matches(['.', ':']));
+    let paths = words.map(Path::new).filter(|path| path.is_absolute() && path.parent().is_some());
+    let is_seen = |path: &Path| {
+        SYSTEM_DIRECTORIES.iter().any(|directory| path.starts_with(directory))
+            || directories.iter().any(|directory| path.starts_with(directory))
+    };
+    paths.into_iter().find(|path| !is_seen(path) && path.exists())
 }
 
 /// Returns the step that helps when a server of this machine did not start: the program is installed, or the server is
@@ -86,7 +113,7 @@ pub(super) fn start_step(
     }
     let is_granted = entry.url.is_some() || !entry.requires.is_empty();
     let has_failed = is_startable && err.code == ErrorCode::Unavailable;
-    let advice = missing_grant(name, entry, &err.message).or_else(|| {
+    let advice = missing_grant(name, entry, &[], &err.message).or_else(|| {
         (has_failed && !is_granted).then(|| {
             format!(
                 "the server is granted nothing; if it needs files or hosts, name them with requires in [mcp.{name}] of haft.toml"
@@ -100,11 +127,29 @@ pub(super) fn start_step(
 mod tests {
     use super::*;
 
+    /// A directory that is there on every machine that builds this, and is none of the system's.
+    const SEEN: &str = env!("CARGO_MANIFEST_DIR");
+
+    #[test]
+    fn a_plain_path_that_a_server_does_not_see_is_told() {
+        let entry: ServerEntry = toml::from_str("command = \"a\"").unwrap();
+        let found =
+            |said: &str, directories: &[PathBuf]| missing_grant("git", &entry, directories, said);
+        let said = format!("Error executing tool git_status: {SEEN}");
+        let expect = "the server is granted this: nothing; if it lacks something, name it with requires.fs.read or requires.fs.write in [mcp.git] of haft.toml";
+        assert_eq!(found(&said, &[]).as_deref(), Some(expect));
+        assert_eq!(found(&said, &[SEEN.into()]), None);
+        assert_eq!(found("Error executing tool git_status: /nowhere/at/all", &[]), None);
+        assert_eq!(found("the rate is 3 km / h, see /usr.", &[]), None);
+    }
+
     #[test]
     fn what_a_server_may_lack_is_told_from_its_words() {
         let check = |more: &str, said: &str, expect: Option<&str>| {
             let entry: ServerEntry = toml::from_str(more).unwrap();
-            assert_eq!(missing_grant("odd", &entry, said).as_deref(), expect, "{said}");
+            let directories = [PathBuf::from(SEEN)];
+            let found = missing_grant("odd", &entry, &directories, said);
+            assert_eq!(found.as_deref(), expect, "{said}");
         };
         check(
             "command = \"a\"",
