@@ -16,6 +16,9 @@ pub struct EnvelopeMetadata {
     /// The sidecar that holds the rest of a cut output; readable with `read`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_path: Option<String>,
+    /// How the rest is read where the tool `read` takes no range.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_reader: Option<String>,
     /// Why the rest of a cut output could not be kept, or why not all of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_lost: Option<String>,
@@ -103,7 +106,11 @@ fn gap_note(metadata: &EnvelopeMetadata) -> String {
         None => "output cut here".to_owned(),
     };
     let next = metadata.gap.as_ref().and_then(OutputGap::next_part);
-    let next = next.map_or_else(|| "use read".to_owned(), |next| format!("read it with {next}"));
+    let next = match (&metadata.output_reader, next) {
+        (Some(reader), _) => format!("use {reader}"),
+        (None, Some(next)) => format!("read it with {next}"),
+        (None, None) => "use read".to_owned(),
+    };
     match (&metadata.output_path, &metadata.output_lost) {
         (Some(path), None) => format!("[{what}; all of it: {path} ({next})]"),
         (Some(path), Some(lost)) => format!("[{what}; more of it: {path} ({next}), but {lost}]"),

@@ -162,6 +162,12 @@ impl Sidecars {
         Ok(Some(path))
     }
 
+    /// Returns what commands of the session can read: the directory of its sidecars, and the originals of those that it took over.
+    pub(crate) fn readable_paths(&self) -> Vec<PathBuf> {
+        let adopted = self.adopted.lock().unwrap_or_else(PoisonError::into_inner);
+        self.directory().map(Path::to_path_buf).into_iter().chain(adopted.keys().cloned()).collect()
+    }
+
     /// Writes a whole sidecar and returns its path.
     pub(crate) fn write<'a>(
         &self,

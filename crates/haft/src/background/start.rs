@@ -61,6 +61,7 @@ impl ProcessStarter<'_> {
         // A writable path is readable too. Naming it twice would make it read-only.
         readable.retain(|path| !is_within(path, &writable));
         let bounds = ProcessBounds {
+            outputs: Vec::new(),
             readable,
             writable,
             // The ordinary network is for commands, which are judged as such. Programs are judged by their hosts.

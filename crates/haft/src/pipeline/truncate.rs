@@ -13,6 +13,7 @@ use super::execute::Executed;
 use super::watch::Granted;
 use crate::connection_state::ConnectionState;
 use crate::model_view::{ModelView, TextParts};
+use crate::registry::Registry;
 use crate::sidecar::Sidecars;
 use crate::terminal_text::terminal_text;
 
@@ -104,6 +105,15 @@ pub(super) fn truncate(
     CallOutcome { intent, status, envelope, recorded_message }
 }
 
+/// Returns how a sidecar is read if `read` takes no range of lines, as in the profile `smithers`: it refuses a file that is too
+/// long for one answer. Commands see the sidecars of their connection.
+fn output_reader(registry: &Registry) -> Option<&'static str> {
+    let read = registry.contract("read")?;
+    let takes_range = read.parameters.pointer("/properties/start_line").is_some();
+    (!takes_range && registry.contract("bash").is_some())
+        .then_some("bash with the command sed and the arguments -n, 1,200p and this path")
+}
+
 /// Cuts the output of one call.
 pub(super) struct OutputCutter<'a> {
     /// The id of the tool, for the name of the sidecar.
@@ -120,6 +130,8 @@ pub(super) struct OutputCutter<'a> {
     view: Option<ModelView>,
     /// The sidecars of the connection.
     sidecars: &'a Sidecars,
+    /// How a sidecar is read, if the tool `read` cannot read part of a file.
+    output_reader: Option<&'static str>,
 }
 
 impl<'a> OutputCutter<'a> {
@@ -143,6 +155,7 @@ impl<'a> OutputCutter<'a> {
             // An output that was promised in a form is whole or of no use to a client that checks it.
             view: connection.model_view.filter(|_| contract.output.is_none()),
             sidecars: &connection.sidecars,
+            output_reader: output_reader(&state.catalog().registry),
         }
     }
 
@@ -177,6 +190,9 @@ impl<'a> OutputCutter<'a> {
         };
         metadata.content = is_content && cut.data.get("content").is_some();
         metadata.truncated = cut.truncated;
+        if cut.output_path.is_some() {
+            metadata.output_reader = self.output_reader.map(str::to_owned);
+        }
         metadata.output_path = cut.output_path;
         metadata.output_lost = cut.sidecar_error;
         metadata.gap = cut.gap;

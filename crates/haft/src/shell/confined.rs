@@ -2,7 +2,7 @@
 //! enforcement, the connections and the reverted changes. The caller decides what the process may reach.
 
 use std::net::IpAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use haft_contract::{
@@ -14,8 +14,8 @@ use haft_sandbox::proxy::{
     self, EgressDecision, EgressPolicy, Proxy, ProxyConnections, ProxyLimits, SystemHostResolver,
 };
 use haft_sandbox::{
-    Launcher, Network, PROXY_PORT, RevertResult, RevertedChange, SandboxCommand, SandboxProcess,
-    SpawnError, worktree_directories,
+    Confinement, Launcher, Network, PROXY_PORT, RevertResult, RevertedChange, SandboxCommand,
+    SandboxProcess, SpawnError, worktree_directories,
 };
 
 use super::CallShell;
@@ -33,6 +33,8 @@ pub(crate) struct ProcessBounds {
     pub(crate) writable: Vec<PathBuf>,
     /// Directories and files that it can read.
     pub(crate) readable: Vec<PathBuf>,
+    /// The outputs of its connection that were too long for an answer, which it can read: files, and their directory.
+    pub(crate) outputs: Vec<PathBuf>,
     /// The network that it sees.
     pub(crate) network: Network,
     /// The hosts that its proxy admits, if it has one.
@@ -90,6 +92,9 @@ pub(crate) async fn start_process(
     let memory_bytes = bounds.memory_bytes(sandbox);
     let mut confinement = sandbox.confinement(bounds.writable, bounds.network);
     confinement.readable.extend(bounds.readable);
+    for output in bounds.outputs {
+        show_output(&mut confinement, output);
+    }
     confinement.resources.memory_bytes = memory_bytes;
     if let Some(denied) = &bounds.denied {
         confinement.ruled = denied.ruled_paths();
@@ -111,6 +116,21 @@ pub(crate) async fn start_process(
     Ok(StartedProcess { process, proxy, denied: bounds.denied })
 }
 
+/// Lets a process read a file or directory in a place that is hidden from it. What no grant contains does not exist for the process,
+/// so the hidden place needs no cover then. If a grant contains it, it stays hidden with all that is in it.
+fn show_output(confinement: &mut Confinement, output: PathBuf) {
+    let Confinement { readable, writable, hidden, .. } = confinement;
+    let is_around = |place: &PathBuf| output.starts_with(place);
+    let is_granted = |place: &PathBuf| {
+        readable.iter().chain(&*writable).any(|granted| place.starts_with(granted))
+    };
+    if hidden.iter().any(|place| is_around(place) && is_granted(place)) {
+        return;
+    }
+    hidden.retain(|place| !is_around(place));
+    readable.push(output);
+}
+
 impl CallShell {
     /// Starts a command as confined as the call has to be.
     pub(super) async fn start(
@@ -127,13 +147,20 @@ impl CallShell {
             Network::Proxied
         };
         let only_read = if self.changes_files { [].as_slice() } else { &trees.writable };
-        let mut readable: Vec<PathBuf> = trees.readable.iter().chain(only_read).cloned().collect();
         // An answer that was cut names its sidecar, for commands too.
-        let sidecars = self.connection.sidecars.directory().filter(|_| self.reads_sidecars);
-        readable.extend(sidecars.map(Path::to_path_buf));
+        let outputs = match self.reads_sidecars {
+            true => self.connection.sidecars.readable_paths(),
+            false => Vec::new(),
+        };
         let bounds = ProcessBounds {
             writable: self.writable(trees),
-            readable,
+            readable: [trees.readable.as_slice(), only_read, self.outside.readable.as_slice()]
+                .into_iter()
+                .chain((!self.changes_files).then_some(self.outside.writable.as_slice()))
+                .flatten()
+                .cloned()
+                .collect(),
+            outputs,
             network,
             hosts: Arc::clone(&self.hosts),
             denied: self.denied.clone(),
@@ -149,6 +176,7 @@ impl CallShell {
             return Vec::new();
         }
         let mut directories = trees.writable.clone();
+        directories.extend_from_slice(&self.outside.writable);
         // Only the file in a root counts, because the operator chose the root. Tools can write files further down.
         let roots = self.connection.shared.parts.roots.paths();
         let linked: Vec<_> = roots
