@@ -368,17 +368,17 @@ impl AcpRequestHandler {
         responder: Responder<PromptResponse>,
     ) -> Result<(), Error> {
         let begun = self.open_session(&request.session_id).and_then(|(sessions, open)| {
-            let text = prompt::prompt_text(&request.prompt).map_err(invalid_params)?;
-            Ok((Arc::clone(sessions), sessions.begin_turn(&open)?, text))
+            let prompt = prompt::editor_prompt(&request.prompt).map_err(invalid_params)?;
+            Ok((Arc::clone(sessions), sessions.begin_turn(&open)?, prompt))
         });
-        let (sessions, turn, text) = match begun {
+        let (sessions, turn, prompt) = match begun {
             Ok(begun) => begun,
             Err(err) => return responder.respond_with_error(err),
         };
         let withdrawn = responder.cancellation();
         self.spawn_answer(responder, async move {
             let stop = turn.stop.clone();
-            let mut turning = std::pin::pin!(sessions.run_turn(turn, text));
+            let mut turning = std::pin::pin!(sessions.run_turn(turn, prompt));
             let end = tokio::select! {
                 end = &mut turning => end,
                 () = withdrawn.cancelled() => {

@@ -2,13 +2,33 @@
 //! declared capabilities say.
 
 use std::fmt::{self, Write as _};
+use std::path::PathBuf;
 
 use agent_client_protocol::v1::schema::{ContentBlock, EmbeddedResourceResource};
 
 use crate::call_content::fenced;
 
+/// What an editor's user says.
+pub(crate) struct EditorPrompt {
+    /// The text for the model.
+    pub(crate) text: String,
+    /// The files that the user attached by links, as absolute paths. The agent may read them wherever they lie.
+    pub(crate) attached: Vec<PathBuf>,
+}
+
+/// Returns the prompt, or its problem.
+pub(crate) fn editor_prompt(blocks: &[ContentBlock]) -> Result<EditorPrompt, String> {
+    let of_link = |block: &ContentBlock| match block {
+        ContentBlock::ResourceLink(link) => PromptReference::of_file(&link.uri),
+        _ => None,
+    };
+    let files = blocks.iter().filter_map(of_link).map(|file| PathBuf::from(file.path));
+    let attached = files.filter(|path| path.is_absolute()).collect();
+    Ok(EditorPrompt { text: prompt_text(blocks)?, attached })
+}
+
 /// Returns the text of a prompt, or the problem.
-pub(crate) fn prompt_text(blocks: &[ContentBlock]) -> Result<String, String> {
+fn prompt_text(blocks: &[ContentBlock]) -> Result<String, String> {
     let mut text = String::new();
     let mut embedded = String::new();
     for block in blocks {

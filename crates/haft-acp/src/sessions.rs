@@ -18,6 +18,7 @@ use crate::limits::{LISTED_SESSIONS_MAX, OPEN_SESSIONS_MAX};
 use crate::modes::{offered, options};
 use crate::open_session::{OpenSession, SessionTurn};
 use crate::preparation::AcpServeParts;
+use crate::prompt::EditorPrompt;
 use crate::replay;
 use crate::updates::{SessionUpdates, chunk};
 
@@ -179,11 +180,11 @@ impl AcpSessions {
     pub(crate) async fn run_turn(
         &self,
         mut turn: SessionTurn,
-        text: String,
+        prompt: EditorPrompt,
     ) -> Result<StopReason, Error> {
         let open = Arc::clone(&turn.session);
         let mut slot = open.agent_session.lock().await;
-        let end = self.run_turns(&turn, &mut slot, text).await;
+        let end = self.run_turns(&turn, &mut slot, prompt).await;
         // Without a prompt, the editor could not cancel them.
         let stopped = stop_background(slot.as_ref()).await;
         let is_cancelled = turn.stop.is_cancelled();
@@ -218,11 +219,16 @@ impl AcpSessions {
         &self,
         turn: &SessionTurn,
         slot: &mut Option<AgentSession>,
-        text: String,
+        prompt: EditorPrompt,
     ) -> Result<TurnEnd, Error> {
+        let EditorPrompt { text, attached } = prompt;
         let mut prompt = TurnPrompt::Message(text);
         loop {
             let session = self.chosen_agent_session(&turn.session, slot).await?;
+            // A file that cannot be added is one that calls cannot read, which their answers say.
+            for path in &attached {
+                session.connection().add_ad_hoc(path);
+            }
             let end = session.run_turn(prompt, turn.stop.clone()).await;
             let end = end.map_err(|err| agent_error(&err))?;
             if !matches!(end, TurnEnd::Done { .. }) {

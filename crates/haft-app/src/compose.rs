@@ -15,8 +15,8 @@ use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
 use haft::{
-    ConfineMode, Connection, ConnectionOptions, ModelView, ReadablePaths, Registry, Runtime,
-    RuntimeParts, Sandbox, ToolListing, WorkspaceRoots,
+    AD_HOC_PATTERN, ConfineMode, Connection, ConnectionOptions, ModelView, ReadablePaths, Registry,
+    Runtime, RuntimeParts, Sandbox, ToolListing, WorkspaceRoots,
 };
 use haft_agent::AgentRegistry;
 use haft_contract::{PatternVariables, RunId};
@@ -226,7 +226,7 @@ fn runtime_parts(
     let ProcessParts { roots, launcher, sandbox, environment } = process;
     Ok(RuntimeParts {
         registry: tools.offered().clone(),
-        variables: variables(&roots, host),
+        variables: variables(&roots, settings, host),
         journal,
         requires: settings.requires.clone(),
         rules: settings.rules.clone(),
@@ -319,10 +319,14 @@ pub fn roots(settings: &EffectiveSettings) -> Result<WorkspaceRoots, AppError> {
 }
 
 /// Returns the values of the variables in path patterns, such as `{workspace}` and `{user-data}`.
-pub fn variables(roots: &WorkspaceRoots, host: &AppHost) -> PatternVariables {
+pub fn variables(
+    roots: &WorkspaceRoots,
+    settings: &EffectiveSettings,
+    host: &AppHost,
+) -> PatternVariables {
     PatternVariables {
         workspace: roots.paths(),
-        ad_hoc: Vec::new(),
+        ad_hoc: settings.ad_hoc.clone(),
         user_data: host.user_data().into_iter().collect(),
     }
 }
@@ -412,7 +416,9 @@ fn connection_rules(
     });
     let hosts =
         settings.allow_hosts.iter().map(|host| Ok(Rule::new("net.fetch", host, RuleAction::Allow)));
-    tools.chain(hosts).collect()
+    let is_named = !settings.ad_hoc.is_empty();
+    let files = is_named.then(|| Ok(Rule::new("fs.read", AD_HOC_PATTERN, RuleAction::Allow)));
+    tools.chain(hosts).chain(files).collect()
 }
 
 /// Takes care of the runs of processes that died, and notifies the host of what it repaired and which calls are in doubt.

@@ -31,6 +31,8 @@ pub struct SettingOverrides {
     pub allow_network: Option<bool>,
     /// Hosts that tools and commands may reach.
     pub allow_host: Vec<String>,
+    /// Files and directories outside the roots that calls may read.
+    pub ad_hoc: Vec<PathBuf>,
     /// How many commands are refused by name while they have no network.
     pub network_guard: Option<NetworkGuardName>,
     /// Whether commands run without the kernel sandbox.

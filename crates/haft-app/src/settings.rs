@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use haft::{CallLimits, RepeatPolicy, SHOWN_CHARS_DEFAULT};
+use haft::{AD_HOC_PATTERN, CallLimits, RepeatPolicy, SHOWN_CHARS_DEFAULT};
 use haft_contract::{RequirementSet, ToolId};
 use haft_policy::{NetworkGuard, Rule, RuleAction, RuleScope};
 use haft_sandbox::proxy::UpstreamProxy;
@@ -65,6 +65,8 @@ pub struct EffectiveSettings {
     pub allow: Vec<String>,
     /// Hosts that commands may reach.
     pub allow_hosts: Vec<String>,
+    /// Files and directories outside the roots that calls may read: the value of `{ad-hoc}`, as canonical paths.
+    pub ad_hoc: Vec<PathBuf>,
     /// Bounds of every call.
     pub limits: CallLimits,
     /// The longest answer that a model is shown, in characters.
@@ -91,6 +93,8 @@ pub struct EffectiveSettings {
     pub sandbox: SandboxSettings,
     /// How much of workspaces is recorded around effects; nothing if there is no value.
     pub snapshots: Option<haft_snapshot::RecordOptions>,
+    /// Whether the refs and the index of repositories are recorded with each command.
+    pub records_repositories: bool,
     /// Further directories of skills.
     pub skill_paths: Vec<PathBuf>,
     /// Programs that see every call before it executes.
@@ -237,6 +241,7 @@ pub fn resolve_with(
     let names = overrides.tools.iter().filter(|name| !name.is_empty());
     let tools = names.map(|name| ToolId::parse(name).map_err(AppError::configuration));
     let tools: Vec<ToolId> = tools.collect::<Result<_, _>>()?;
+    let ad_hoc = ad_hoc(&overrides.ad_hoc, &working_directory)?;
     let records_snapshots = !overrides.no_snapshots && manifest.snapshots.enabled.unwrap_or(true);
     Ok(EffectiveSettings {
         root,
@@ -247,12 +252,13 @@ pub fn resolve_with(
         lsp: manifest.lsp,
         mcp,
         commands: manifest.commands,
-        requires: requires(manifest.requires, &overrides.allow_host),
+        requires: requires(manifest.requires, &overrides.allow_host, &ad_hoc),
         rules,
         preset,
         project,
         allow: overrides.allow.clone(),
         allow_hosts: overrides.allow_host.clone(),
+        ad_hoc,
         limits: limits(overrides, &manifest.limits),
         shown_chars: manifest.limits.shown_chars.unwrap_or(SHOWN_CHARS_DEFAULT),
         allow_network: overrides.allow_network.or(manifest.allow_network).unwrap_or(false),
@@ -265,6 +271,7 @@ pub fn resolve_with(
         agent: manifest.agent,
         durability,
         sandbox,
+        records_repositories: manifest.snapshots.repositories.unwrap_or(false),
         snapshots: records_snapshots.then(|| manifest.snapshots.options()),
         skill_paths: join_all(directory, &manifest.skills.paths),
         watchdogs: watchdogs.collect(),
@@ -324,14 +331,28 @@ fn required_hosts(preset: Preset, requires: &RequirementSet) -> Vec<Rule> {
     }
 }
 
-/// Hosts are required as well as allowed: without a requirement, a rule for all hosts would grant none.
-fn requires(mut requires: RequirementSet, hosts: &[String]) -> RequirementSet {
+/// Hosts and files are required as well as allowed: without a requirement, a rule for all hosts would grant none.
+fn requires(mut requires: RequirementSet, hosts: &[String], ad_hoc: &[PathBuf]) -> RequirementSet {
+    if !ad_hoc.is_empty() && !requires.fs.read.iter().any(|pattern| pattern == AD_HOC_PATTERN) {
+        requires.fs.read.push(AD_HOC_PATTERN.to_owned());
+    }
     for host in hosts {
         if !requires.net.hosts.contains(host) {
             requires.net.hosts.push(host.clone());
         }
     }
     requires
+}
+
+/// Returns the canonical paths of the files and directories that calls may read by hand.
+fn ad_hoc(paths: &[PathBuf], working_directory: &Path) -> Result<Vec<PathBuf>, AppError> {
+    let canonical = |path: &PathBuf| {
+        working_directory.join(path).canonicalize().map_err(|err| {
+            let path = path.display();
+            AppError::configuration(format!("ad-hoc file {path} cannot be used: {err}"))
+        })
+    };
+    paths.iter().map(canonical).collect()
 }
 
 /// Finds out where calls are recorded and for how long, for commands to which nothing else matters.

@@ -124,14 +124,60 @@ pub struct PatternVariables {
 
 /// A pattern names a variable that does not exist.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "pattern {pattern:?} names the unknown variable {{{name}}}: expected {{workspace}}, {{ad-hoc}} or {{user-data}}"
-)]
+#[error("pattern {pattern:?} names the {}", UnknownVariable::describe(name))]
 pub struct UnknownVariable {
     /// The pattern.
     pub pattern: String,
     /// The name between the braces.
     pub name: String,
+}
+
+/// The names of the variables.
+const VARIABLE_NAMES: [&str; 3] = ["workspace", "ad-hoc", "user-data"];
+/// Changes of single characters up to which a name counts as misspelled.
+const MISSPELLED_CHANGES_MAX: usize = 3;
+
+impl UnknownVariable {
+    /// Returns the words for an unknown variable, with the name that was probably meant.
+    ///
+    /// ```
+    /// # use haft_contract::UnknownVariable;
+    /// assert_eq!(
+    ///     UnknownVariable::describe("workspce"),
+    ///     "unknown variable {workspce}; did you mean {workspace}?",
+    /// );
+    /// assert_eq!(
+    ///     UnknownVariable::describe("home"),
+    ///     "unknown variable {home}: expected {workspace}, {ad-hoc} or {user-data}",
+    /// );
+    /// ```
+    pub fn describe(name: &str) -> String {
+        let distance = |known: &&str| changes_between(name, known);
+        let nearest = VARIABLE_NAMES.into_iter().min_by_key(distance);
+        match nearest.filter(|known| distance(known) <= MISSPELLED_CHANGES_MAX) {
+            Some(near) => format!("unknown variable {{{name}}}; did you mean {{{near}}}?"),
+            None => format!(
+                "unknown variable {{{name}}}: expected {{workspace}}, {{ad-hoc}} or {{user-data}}"
+            ),
+        }
+    }
+}
+
+/// Returns how many characters have to be added, removed or replaced to make one text of the other.
+fn changes_between(one: &str, other: &str) -> usize {
+    let mut row: Vec<usize> = (0..=other.chars().count()).collect();
+    for (index, left) in one.chars().enumerate() {
+        let mut before = index;
+        let mut last = index + 1;
+        row[0] = last;
+        for (place, right) in other.chars().enumerate() {
+            let replaced = before + usize::from(left != right);
+            before = row[place + 1];
+            last = replaced.min(before + 1).min(last + 1);
+            row[place + 1] = last;
+        }
+    }
+    row.last().copied().unwrap_or_default()
 }
 
 impl PatternVariables {

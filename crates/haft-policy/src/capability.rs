@@ -77,7 +77,7 @@ impl Capabilities {
         let host = |text: &String| {
             let pattern = match text.strip_prefix('{').and_then(|inner| inner.split_once('}')) {
                 // The variables stand for directories, so a variable here is a mistake.
-                Some((name, _)) => Err(PatternFault::UnknownVariable(name.to_owned())),
+                Some((name, _)) => Err(PatternFault::HostVariable(name.to_owned())),
                 None => HostPattern::compile(text),
             };
             let pattern = pattern.map_err(|fault| error_in(text, fault))?;

@@ -1,14 +1,16 @@
 //! Says what is wrong with the text of a pattern.
 
+use haft_contract::UnknownVariable;
+
 /// A mistake in the text of a pattern.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum PatternFault {
-    #[error(
-        "it names the unknown variable {{{0}}}: expected {{workspace}}, {{ad-hoc}} or {{user-data}}"
-    )]
+    #[error("{}", UnknownVariable::describe(.0))]
     UnknownVariable(String),
+    #[error("hosts take no variables, and it begins with {{{0}}}: write the host itself")]
+    HostVariable(String),
     #[error("after a variable comes / or nothing")]
     AfterVariable,
     #[error("its variable stands for {0:?}: expected an absolute path without ..")]

@@ -3,12 +3,14 @@
 //! began with, so a change never affects a running call. The catalog does not know which front end lists which tools.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-use haft_contract::{Contract, PatternVariables, RequirementSet, ToolId};
+use haft_contract::{Contract, PatternVariables, RequirementSet, ToolId, ToolOrigin};
 use haft_policy::{Capabilities, PatternError};
 use tokio::sync::watch;
 
+use crate::granted_places::{AD_HOC_PATTERN, is_outside_pattern};
 use crate::registry::Registry;
 
 /// The tools of a runtime as they are now. Cloning is cheap; all clones are the same catalog.
@@ -91,21 +93,66 @@ impl Catalog {
         Arc::clone(&self.current.borrow())
     }
 
-    /// Returns the capabilities that the tool itself requires, without those of other tools.
+    /// Returns the capabilities that the tool itself requires, without those of other tools, and the effective ones of the
+    /// agent. `ad_hoc` are the places that were added by hand since the runtime began.
     pub(crate) fn capabilities_of(
         &self,
         offer: &CatalogVersion,
         contract: &Contract,
-    ) -> Result<Capabilities, PatternError> {
-        let compile =
-            || Capabilities::compile(&contract.requires, &self.agent_requirements.variables);
-        let Some(cached) = offer.tool_capabilities.get(&contract.id) else { return compile() };
-        match cached.get() {
-            Some(capabilities) => Ok(capabilities.clone()),
-            None => compile().map(|capabilities| cached.get_or_init(|| capabilities).clone()),
+        ad_hoc: &[PathBuf],
+    ) -> Result<(Capabilities, Capabilities), PatternError> {
+        let agent = &self.agent_requirements;
+        if !ad_hoc.is_empty() {
+            let with_ad_hoc = agent.with_ad_hoc(ad_hoc);
+            let own = with_ad_hoc.requirements_of(contract);
+            let all = with_ad_hoc.requires.clone().union(&offer.registry.requires());
+            let compile = |requires| Capabilities::compile(requires, &with_ad_hoc.variables);
+            return Ok((compile(&own)?, compile(&all)?));
         }
+        let compile = || Capabilities::compile(&agent.requirements_of(contract), &agent.variables);
+        let effective = offer.effective.clone();
+        let Some(cached) = offer.tool_capabilities.get(&contract.id) else {
+            return Ok((compile()?, effective));
+        };
+        let own = match cached.get() {
+            Some(capabilities) => capabilities.clone(),
+            None => compile().map(|capabilities| cached.get_or_init(|| capabilities).clone())?,
+        };
+        Ok((own, effective))
     }
 }
+
+impl AgentRequirements {
+    /// Returns the requirements where these places were added by hand. Adding one lets calls read it.
+    fn with_ad_hoc(&self, ad_hoc: &[PathBuf]) -> Self {
+        let (mut requires, mut variables) = (self.requires.clone(), self.variables.clone());
+        requires.fs.read.push(AD_HOC_PATTERN.to_owned());
+        variables.ad_hoc.extend_from_slice(ad_hoc);
+        Self { requires, variables }
+    }
+
+    /// Returns what a tool requires. A built-in tool that reaches all of the workspace also reaches the places outside the roots
+    /// that the agent requires: it declares no places itself.
+    fn requirements_of(&self, contract: &Contract) -> RequirementSet {
+        let mut requires = contract.requires.clone();
+        if contract.origin == ToolOrigin::Native {
+            let sides = [
+                (&mut requires.fs.read, &self.requires.fs.read),
+                (&mut requires.fs.write, &self.requires.fs.write),
+            ];
+            for (own, of_agent) in sides {
+                if own.iter().any(|pattern| pattern == WORKSPACE_PATTERN) {
+                    let outside = of_agent.iter().filter(|pattern| is_outside_pattern(pattern));
+                    own.extend(outside.cloned());
+                }
+            }
+        }
+        requires
+    }
+}
+
+/// How a tool requires all of the workspace.
+const WORKSPACE_PATTERN: &str = "{workspace}/**";
 
 impl CatalogVersion {
     fn new(

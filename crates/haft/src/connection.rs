@@ -149,6 +149,29 @@ impl Connection {
         Ok(contents)
     }
 
+    /// Lets calls of this connection read the sidecars of an earlier connection, by the recorded paths. The caller makes sure
+    /// that the sidecars belong to the run of these calls.
+    pub fn adopt_sidecars<'p>(&self, recorded: impl IntoIterator<Item = &'p Path>) {
+        recorded.into_iter().for_each(|path| self.state.sidecars.adopt_path(path));
+    }
+
+    /// Adds a file or directory outside the roots by hand, as a person does who attaches it. For this connection and its subagents,
+    /// `{ad-hoc}` in requirements and rules stands for it, too, and calls may read it.
+    ///
+    /// Returns whether it was added: it must be there, and a connection takes at most 64.
+    pub fn add_ad_hoc(&self, path: &Path) -> bool {
+        let is_in_root = |path: &Path| {
+            self.state.shared.parts.roots.all().any(|root| path.starts_with(root.path()))
+        };
+        let Ok(canonical) = path.canonicalize() else { return false };
+        if is_in_root(&canonical) {
+            return true;
+        }
+        let Some(place) = self.state.paths.granted.add(path) else { return false };
+        self.state.rules.add_ad_hoc(&place, &self.state.shared);
+        true
+    }
+
     /// Returns the todo list.
     pub fn todos(&self) -> Vec<Todo> {
         self.state.todos.current()

@@ -122,7 +122,9 @@ impl ConnectionState {
         let sidecars = Arc::new(Sidecars::new(shared.parts.sidecars.join(&options.id)));
         let skills = Arc::new(ConnectionSkills::new(options.skills));
         let roots = shared.parts.roots.clone();
-        let territory = PathResolver::new(roots, Arc::clone(&sidecars), Arc::clone(&skills));
+        let granted = shared.granted.without_ad_hoc();
+        let territory =
+            PathResolver::new(roots, Arc::clone(&sidecars), Arc::clone(&skills), granted);
         Ok(Self {
             shared,
             id: options.id,
@@ -156,7 +158,9 @@ impl ConnectionState {
         });
         let skills = if loads_skills { Arc::clone(&self.skills) } else { Arc::default() };
         let roots = self.shared.parts.roots.clone();
-        let territory = PathResolver::new(roots, Arc::clone(&sidecars), Arc::clone(&skills));
+        let granted = self.paths.granted.clone();
+        let territory =
+            PathResolver::new(roots, Arc::clone(&sidecars), Arc::clone(&skills), granted);
         Ok(Self {
             shared: Arc::clone(&self.shared),
             id: self.id.clone(),

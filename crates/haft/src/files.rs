@@ -23,6 +23,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::effects::FileEffects;
+use crate::granted_places::GrantedPlaces;
 use crate::roots::{WorkspaceRoots, file_kind, path_error};
 use crate::sandbox::{DeniedPaths, Sandbox};
 use crate::shared::RuntimeShared;
@@ -33,6 +34,8 @@ use crate::skills::ConnectionSkills;
 const SIDECAR_ROOT: usize = usize::MAX;
 /// The index of the first skill's directory in a [`FilePath`]; there are never so many workspace roots.
 const SKILL_ROOTS: usize = usize::MAX / 2;
+/// The index of the first granted place outside the roots in a [`FilePath`].
+const GRANTED_ROOTS: usize = usize::MAX / 4;
 
 /// Where the paths of a session can lead.
 #[derive(Clone)]
@@ -44,6 +47,8 @@ pub(crate) struct PathResolver {
     sidecar_root: Arc<OnceLock<Root>>,
     /// The loaded skills, whose files calls can read.
     skills: Arc<ConnectionSkills>,
+    /// The places outside the roots that requirements name.
+    pub(crate) granted: GrantedPlaces,
 }
 
 impl PathResolver {
@@ -52,20 +57,38 @@ impl PathResolver {
         roots: WorkspaceRoots,
         sidecars: Arc<Sidecars>,
         skills: Arc<ConnectionSkills>,
+        granted: GrantedPlaces,
     ) -> Self {
-        Self { roots, sidecars, sidecar_root: Arc::default(), skills }
+        Self { roots, sidecars, sidecar_root: Arc::default(), skills, granted }
     }
 
     /// Resolves a path from a tool's input, and expands all symlinks.
     pub(crate) fn resolve(&self, path: &str) -> Result<(FilePath, Option<FsEntryKind>), ToolError> {
-        match self.locate_read_only(path) {
-            Some((index, root, relative)) => {
-                let resolved = root.resolve(&relative).map_err(|err| path_error(path, &err))?;
-                let display = root.path().join(&resolved.path).to_string_lossy().into_owned();
-                Ok((FilePath::new(index, resolved.path, display), resolved.kind.map(file_kind)))
-            }
-            None => self.roots.resolve(path),
-        }
+        let (index, root, relative) = match self.locate_read_only(path) {
+            Some(located) => located,
+            None => match self.roots.resolve(path) {
+                Err(err) if err.code == ErrorCode::PathEscape => {
+                    self.locate_granted(path).ok_or(err)?
+                }
+                resolved => return resolved,
+            },
+        };
+        let resolved = root.resolve(&relative).map_err(|err| path_error(path, &err))?;
+        let display = root.path().join(&resolved.path).to_string_lossy().into_owned();
+        Ok((FilePath::new(index, resolved.path, display), resolved.kind.map(file_kind)))
+    }
+
+    /// Returns the place that a path names by its spelling, which must hold no `..`.
+    pub(crate) fn unresolved_path(&self, path: &str) -> Result<FilePath, ToolError> {
+        self.roots.unresolved_path(path).or_else(|err| {
+            let (index, _, relative) = self.locate_granted(path).ok_or(err)?;
+            Ok(FilePath::new(index, relative, path.to_owned()))
+        })
+    }
+
+    fn locate_granted(&self, path: &str) -> Option<(usize, &Root, PathBuf)> {
+        let (index, root, relative) = self.granted.locate(Path::new(path))?;
+        Some((GRANTED_ROOTS + index, root, relative))
     }
 
     /// Returns each place through which a path leads, if it starts beneath a root; see [`WorkspaceRoots::spellings`].
@@ -79,14 +102,22 @@ impl PathResolver {
     /// Returns the path that rules judge, or `None` for a sidecar or a file of a skill. The connection's own outputs
     /// and the skills that it loaded need no permission.
     pub(crate) fn subject(&self, path: &FilePath) -> Option<PathSubject> {
-        (path.root() < SKILL_ROOTS).then(|| self.roots.subject(path))
+        match path.root() {
+            index if index < GRANTED_ROOTS => Some(self.roots.subject(path)),
+            index if index < SKILL_ROOTS => {
+                let index = index - GRANTED_ROOTS;
+                Some(self.granted.subject(index, path.relative(), &self.roots))
+            }
+            _ => None,
+        }
     }
 
     /// Returns the root that a place lies beneath.
     pub(crate) fn root_of(&self, path: &FilePath) -> Result<&Root, ToolError> {
         let root = match path.root() {
             SIDECAR_ROOT => self.sidecar_root.get(),
-            index if index < SKILL_ROOTS => self.roots.root(index),
+            index if index < GRANTED_ROOTS => self.roots.root(index),
+            index if index < SKILL_ROOTS => self.granted.root(index - GRANTED_ROOTS),
             index => self.skills.loaded_root(index - SKILL_ROOTS),
         };
         root.ok_or_else(|| {

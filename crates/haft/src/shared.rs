@@ -20,6 +20,7 @@ use tokio::sync::OnceCell;
 
 use crate::catalog::Catalog;
 use crate::clock::Clock;
+use crate::granted_places::GrantedPlaces;
 use crate::network_settings::{NetworkSettings, TlsTrust};
 use crate::process_registry::ProcessRegistry;
 use crate::project::{AddedProjectRules, ProjectRules};
@@ -208,6 +209,8 @@ pub(crate) struct RuntimeShared {
     /// The conditions that rules can depend on. The first call that runs a command probes them, because most sessions
     /// run no command and should start quickly.
     conditions: OnceCell<HostConditions>,
+    /// The places outside the roots that requirements name.
+    pub(crate) granted: GrantedPlaces,
     /// Of the hidden places those that have something to do with the roots: walks compare every entry with them.
     hidden_within: Vec<PathBuf>,
     /// The background processes, which shutdown ends.
@@ -224,7 +227,10 @@ impl RuntimeShared {
         let (requires, variables) = (parts.requires.clone(), parts.variables.clone());
         let catalog = Catalog::new(std::mem::take(&mut parts.registry), requires, variables)?;
         let hidden_within = parts.sandbox.hidden_within(&parts.roots.paths());
+        let required = parts.requires.clone().union(&catalog.registry().requires());
+        let granted = GrantedPlaces::open(&required, &parts.variables);
         Ok(Self {
+            granted,
             hidden_within,
             parts,
             catalog,

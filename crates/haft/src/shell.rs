@@ -14,7 +14,7 @@ use haft_contract::{
     AttemptAddress, BoxFuture, CallKey, CallProgress, ErrorCode, FsEntryKind, ProcessEnding,
     ProgressSink, Shell, ShellOutcome, ShellRequest, ToolError, ToolId,
 };
-use haft_policy::HostScope;
+use haft_policy::{DirectoryTrees, HostScope};
 use haft_sandbox::{ProcessExit, SandboxCommand, SandboxProcess};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -63,6 +63,8 @@ pub(crate) struct CallShell {
     pub(crate) denied: Option<Arc<DeniedPaths>>,
     /// Whether the tool reads files at all, and so may read the session's sidecars.
     pub(crate) reads_sidecars: bool,
+    /// The places outside the roots that the commands can read, or change as well.
+    pub(crate) outside: DirectoryTrees,
     /// Whether the tool changes files: the commands of one that does not can only read the roots.
     pub(crate) changes_files: bool,
 }

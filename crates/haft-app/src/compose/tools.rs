@@ -149,7 +149,7 @@ pub fn bridge(settings: &EffectiveSettings, host: &AppHost) -> Result<Option<Mcp
         sandbox,
         environment,
         rules: settings.rules.clone(),
-        variables: variables(&roots, host),
+        variables: variables(&roots, settings, host),
         roots,
     });
     let extensions = extensions.map_err(AppError::configuration)?;
@@ -164,7 +164,7 @@ pub fn bridge(settings: &EffectiveSettings, host: &AppHost) -> Result<Option<Mcp
 pub fn finder(settings: &EffectiveSettings, host: &AppHost) -> Result<PythonToolFinder, AppError> {
     let ProcessParts { roots, launcher, sandbox, environment } = process_parts(settings, host)?;
     let rules = settings.rules.iter().cloned();
-    let rules = RuleSet::compile(rules, &variables(&roots, host), Conditions::default());
+    let rules = RuleSet::compile(rules, &variables(&roots, settings, host), Conditions::default());
     let rules = rules.map_err(AppError::configuration)?;
     let reader = ToolId::parse(METADATA_READER).expect("the name of the reader is an id");
     Ok(PythonToolFinder {

@@ -8,10 +8,10 @@ use std::ops::Range;
 use std::path::PathBuf;
 
 use haft::{SHOWN_CHARS_MIN, near_matches};
-use haft_contract::PatternVariables;
 use haft_contract::limits::{LISTED_TOOLS_MAX, OUTPUT_BYTES_MAX, TIMEOUT_MS_MAX};
+use haft_contract::{PatternVariables, RequirementSet};
 use haft_lsp::builtin_languages;
-use haft_policy::{Conditions, Rule, RuleScope, RuleSet};
+use haft_policy::{Capabilities, Conditions, Rule, RuleScope, RuleSet};
 use serde::de::{DeserializeOwned, IntoDeserializer};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -126,7 +126,11 @@ impl ManifestReader {
             match name {
                 "agent" => manifest.agent = self.section(&value, AgentSection::problems),
                 "allow_network" => manifest.allow_network = self.one(value),
-                "commands" => manifest.commands = self.commands(value),
+                "commands" => {
+                    let entries = value.get_ref().as_array().into_iter().flatten();
+                    entries.for_each(|entry| self.check_requires_of(entry));
+                    manifest.commands = self.commands(value);
+                }
                 "durability" => {
                     manifest.durability = self.section(&value, DurabilitySection::problems)
                 }
@@ -142,6 +146,8 @@ impl ManifestReader {
                     self.bound(span, manifest.lsp.len(), LSP_LANGUAGES_MAX, "languages");
                 }
                 "mcp" => {
+                    let servers = value.get_ref().as_table().into_iter().flat_map(DeTable::values);
+                    servers.for_each(|server| self.check_requires_of(server));
                     let span = value.span();
                     let expected = "tables such as [mcp.NAME] for MCP servers";
                     manifest.mcp =
@@ -159,7 +165,10 @@ impl ManifestReader {
                 "profile" => manifest.profile = self.parsed(value),
                 "python" => manifest.python = self.python(value),
                 "reference_watchdog" => manifest.reference_watchdog = self.one(value),
-                "requires" => manifest.requires = self.one(value).unwrap_or_default(),
+                "requires" => {
+                    self.check_requires(&value);
+                    manifest.requires = self.one(value).unwrap_or_default();
+                }
                 "root" => manifest.root = self.path(value),
                 "roots" => {
                     let roots = self.list(value).into_iter();
@@ -195,6 +204,35 @@ impl ManifestReader {
             }
         }
         project
+    }
+
+    /// Checks the patterns under `requires` of a table.
+    fn check_requires_of(&mut self, table: &TomlValue<'_>) {
+        if let Some(requires) = table.get_ref().as_table().and_then(|table| table.get("requires")) {
+            self.check_requires(requires);
+        }
+    }
+
+    /// Checks the patterns of requirements, each where it is written. Values of other types are left to their own readers.
+    fn check_requires(&mut self, requires: &TomlValue<'_>) {
+        for (section, list) in [("fs", "read"), ("fs", "write"), ("net", "hosts")] {
+            let items = requires.get_ref().as_table().and_then(|parts| parts.get(section));
+            let items = items.and_then(|part| part.get_ref().as_table()?.get(list));
+            let items = items.and_then(|items| items.get_ref().as_array());
+            for item in items.into_iter().flatten() {
+                let Some(text) = item.get_ref().as_str() else { continue };
+                let mut one = RequirementSet::default();
+                let patterns = match section {
+                    "fs" => &mut one.fs.read,
+                    _ => &mut one.net.hosts,
+                };
+                patterns.push(text.to_owned());
+                // The values of the variables are not known yet, and no check here depends on them.
+                if let Err(err) = Capabilities::compile(&one, &PatternVariables::default()) {
+                    self.report(item.span(), format!("requires.{section}.{list}: {err}"));
+                }
+            }
+        }
     }
 
     /// Reads the bounds of calls.

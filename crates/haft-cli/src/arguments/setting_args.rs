@@ -107,6 +107,13 @@ pub(crate) struct SettingArgs {
     #[arg(long, global = true, value_name = "HOST")]
     pub(crate) allow_host: Vec<String>,
 
+    /// File or directory outside the roots that calls may read (can be repeated)
+    ///
+    /// It is the value of {ad-hoc} in patterns of a manifest, of tools and of rules. Calls may read it without a further rule.
+    /// To let calls change it, name {ad-hoc} under fs.write of requires in haft.toml.
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) ad_hoc: Vec<PathBuf>,
+
     /// How many commands are refused by name while they have no network
     #[arg(
         long,
@@ -198,6 +205,7 @@ impl SettingArgs {
             allow: self.allow.clone(),
             allow_network: self.allow_network,
             allow_host: self.allow_host.clone(),
+            ad_hoc: self.ad_hoc.clone(),
             network_guard: self.network_guard,
             unsafe_no_sandbox: self.unsafe_no_sandbox,
             no_snapshots: self.no_snapshots,

@@ -144,8 +144,8 @@ fn an_empty_variable_is_an_empty_scope_and_an_unknown_one_an_error() {
     let err = |requires: &RequirementSet| {
         Capabilities::compile(requires, &variables()).unwrap_err().to_string()
     };
-    expect![[r#"pattern "{worksapce}/**" cannot be used: it names the unknown variable {worksapce}: expected {workspace}, {ad-hoc} or {user-data}"#]].assert_eq(&err(&requires_paths(&[], &["{worksapce}/**"])));
-    expect![[r#"pattern "{host}" cannot be used: it names the unknown variable {host}: expected {workspace}, {ad-hoc} or {user-data}"#]].assert_eq(&err(&requires_hosts(&["{host}"])));
+    expect![[r#"pattern "{worksapce}/**" cannot be used: unknown variable {worksapce}; did you mean {workspace}?"#]].assert_eq(&err(&requires_paths(&[], &["{worksapce}/**"])));
+    expect![[r#"pattern "{host}" cannot be used: hosts take no variables, and it begins with {host}: write the host itself"#]].assert_eq(&err(&requires_hosts(&["{host}"])));
     expect![[r#"pattern "" cannot be used: it is blank: write * for anything"#]]
         .assert_eq(&err(&requires_paths(&[""], &[])));
     expect![[r#"pattern "~/x" cannot be used: ~ is not expanded: write an absolute path, or [~] for a name that begins so"#]].assert_eq(&err(&requires_paths(&["~/x"], &[])));

@@ -380,7 +380,7 @@ fn refused_texts_say_what_to_write_instead() {
         PatternDomain::Path,
         "{work}/**",
         expect![[
-            r#"pattern "{work}/**" cannot be used: it names the unknown variable {work}: expected {workspace}, {ad-hoc} or {user-data}"#
+            r#"pattern "{work}/**" cannot be used: unknown variable {work}: expected {workspace}, {ad-hoc} or {user-data}"#
         ]],
     );
     check_fault(

@@ -4,7 +4,10 @@
 //! applies to whole directories, and hosts are reached through the worker's own proxy. Child
 //! processes are confined with it, so commands need no separate grant.
 
-use haft_contract::{Access, FsRequirement, NetRequirement, ProcessWriteAccess, RequirementSet};
+use haft_contract::{
+    Access, FsRequirement, NetRequirement, PatternVariables, ProcessWriteAccess, RequirementSet,
+    UnknownVariable,
+};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -38,7 +41,9 @@ pub(super) fn check_permissions(
     let declared = declared(requires, findings);
     for (index, pattern) in declared.fs.read.iter().enumerate() {
         let at = findings.in_metadata(&format!("/requires/fs/read/{index}"));
-        if !is_within_workspace(pattern) {
+        if let Some(unknown) = unknown_variable(pattern) {
+            findings.error(at, ProblemCode::Requires, unknown, VARIABLE_ADVICE);
+        } else if !is_within_workspace(pattern) {
             findings.error(
                 at,
                 ProblemCode::Requires,
@@ -198,6 +203,16 @@ fn named(place: &str) -> String {
     place.trim_start_matches('/').replace('/', ".")
 }
 
+/// What to write in place of an unknown variable.
+const VARIABLE_ADVICE: &str =
+    "write {workspace}, or a path relative to the workspace; METADATA grants nothing outside of it";
+
+/// Returns the words for the unknown variable that a pattern begins with, if it does.
+fn unknown_variable(pattern: &str) -> Option<String> {
+    let unknown = PatternVariables::default().split(pattern).err()?;
+    Some(format!("{pattern:?}: {}", UnknownVariable::describe(&unknown.name)))
+}
+
 fn is_within_workspace(pattern: &str) -> bool {
     let rest = pattern.strip_prefix(WORKSPACE).unwrap_or(pattern);
     let is_relative = rest.len() < pattern.len() || !rest.starts_with(['/', '{', '~']);
@@ -208,6 +223,11 @@ fn is_within_workspace(pattern: &str) -> bool {
 fn directories(patterns: &[String], findings: &mut Findings<'_>) -> Vec<String> {
     let mut directories = Vec::new();
     for (index, pattern) in patterns.iter().enumerate() {
+        if let Some(unknown) = unknown_variable(pattern) {
+            let at = findings.in_metadata(&format!("/requires/fs/write/{index}"));
+            findings.error(at, ProblemCode::Requires, unknown, VARIABLE_ADVICE);
+            continue;
+        }
         match directory_of(pattern) {
             Some(directory) if directories.contains(&directory) => {}
             Some(directory) => directories.push(directory),
@@ -261,7 +281,10 @@ fn hosts(patterns: &[String], findings: &mut Findings<'_>) -> Vec<String> {
         findings.error(
             findings.in_metadata(&format!("/requires/net/hosts/{index}")),
             ProblemCode::Requires,
-            format!("{pattern:?} is not a host"),
+            match pattern.starts_with('{') {
+                true => format!("{pattern:?} is not a host: hosts take no variables"),
+                false => format!("{pattern:?} is not a host"),
+            },
             "name the host alone, such as \"api.example.com\" or \"*.example.com\", without scheme, port and path",
         );
     }

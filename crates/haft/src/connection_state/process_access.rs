@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use haft_contract::{ErrorCode, ToolError, ToolId};
 use haft_policy::{
-    DirectoryTrees, HostScope, PathSubject, ResolvedAccess, RuleAction, RuleSet,
-    decide_restrictions,
+    Capabilities, DirectoryTrees, HostScope, PathReach, PathSubject, ResolvedAccess, RuleAction,
+    RuleSet, decide_access, decide_restrictions,
 };
 
 use super::ConnectionState;
@@ -39,6 +39,50 @@ impl ConnectionState {
             side.push(place);
         }
         trees.readable.extend(left.readable.into_iter().filter(|place| judged.may_show(place)));
+        trees
+    }
+
+    /// Returns the places outside the roots that a command of a call can read, and those that it can change as well: the places
+    /// that rules allow as a whole, and of the others the paths that the call was allowed to read.
+    pub(crate) fn outside_trees(
+        &self,
+        tool: &ToolId,
+        capabilities: &Capabilities,
+        accesses: &[ResolvedAccess],
+    ) -> DirectoryTrees {
+        let mut trees = DirectoryTrees::default();
+        let places = self.paths.granted.paths();
+        if places.is_empty() {
+            return trees;
+        }
+        let rules = self.rules();
+        let may = |access: ResolvedAccess| {
+            capabilities.check(&access).is_ok()
+                && decide_access(tool, Some(&access), &rules).action == RuleAction::Allow
+        };
+        let roots = self.shared.parts.roots.paths();
+        // A place around a root would show the root beside what the root itself shows.
+        let is_around = |place: &PathBuf| roots.iter().any(|root| root.starts_with(place));
+        for place in places.iter().filter(|place| !is_around(place)) {
+            let reach = if place.is_dir() { PathReach::Tree } else { PathReach::PathOnly };
+            let path = PathSubject::outside_roots(place).with_reach(reach);
+            if self.shared.parts.sandbox.check_read(&path).is_err() {
+                continue;
+            }
+            if !may(ResolvedAccess::Read { path: path.clone() }) {
+                continue;
+            }
+            let is_changed = place.is_dir() && may(ResolvedAccess::Write { path });
+            let side = if is_changed { &mut trees.writable } else { &mut trees.readable };
+            side.push(place.clone());
+        }
+        for access in accesses {
+            let ResolvedAccess::Read { path } = access else { continue };
+            let is_granted = places.iter().any(|place| path.absolute.starts_with(place));
+            if path.relative.is_none() && is_granted && !is_around(&path.absolute) {
+                trees.readable.push(path.absolute.clone());
+            }
+        }
         trees
     }
 

@@ -1,11 +1,13 @@
 //! The permission rules of one connection: its initial rules, and those that people added by answering «always». A call
 //! is judged by the rules that hold when judging begins.
 
+use std::path::Path;
 use std::sync::{PoisonError, RwLock};
 
-use haft_policy::{Conditions, Rule, RuleErrors, RuleScope, RuleSet};
+use haft_policy::{Conditions, Rule, RuleAction, RuleErrors, RuleScope, RuleSet, escape_path};
 use tokio::sync::{Mutex, MutexGuard};
 
+use crate::granted_places::AD_HOC_PATTERN;
 use crate::shared::RuntimeShared;
 
 /// The rules of one connection.
@@ -68,6 +70,25 @@ impl ConnectionRules {
     /// Waits until no other call has a question before the person.
     pub(crate) async fn lock_questions(&self) -> MutexGuard<'_, ()> {
         self.questions.lock().await
+    }
+
+    /// Lets calls read a place that was added by hand, and lets the rules about such places speak of it.
+    pub(crate) fn add_ad_hoc(&self, place: &Path, shared: &RuntimeShared) {
+        let place = escape_path(place);
+        let read = Rule::new("fs.read", &place, RuleAction::Allow);
+        let of_ad_hoc = shared.parts.rules.iter().filter_map(|(scope, rule)| {
+            let rest = rule.pattern.strip_prefix(AD_HOC_PATTERN)?;
+            let pattern = format!("{place}{rest}");
+            // The examples were checked with the rule that was written.
+            let (match_examples, not_match_examples) = (Vec::new(), Vec::new());
+            Some((*scope, Rule { pattern, match_examples, not_match_examples, ..rule.clone() }))
+        });
+        let more = of_ad_hoc.chain([(RuleScope::Session, read)]);
+        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        match state.with_added(more, shared) {
+            Ok(rules) => state.rules = rules,
+            Err(err) => tracing::warn!("rules about {place} do not hold: {err}"),
+        }
     }
 
     /// Adds rules for this session.

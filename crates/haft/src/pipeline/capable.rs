@@ -60,16 +60,17 @@ pub(super) fn capable(
             return Err(capability_refusal(state, json_or_digest(json), err));
         }
     };
-    let capabilities = match shared.catalog.capabilities_of(state.catalog(), valid.contract()) {
-        Ok(capabilities) => connection.restrictions.restrict_capabilities(capabilities),
+    let ad_hoc = connection.paths.granted.ad_hoc_paths();
+    let compiled = shared.catalog.capabilities_of(state.catalog(), valid.contract(), &ad_hoc);
+    let (capabilities, effective) = match compiled {
+        Ok((own, effective)) => (connection.restrictions.restrict_capabilities(own), effective),
         Err(err) => {
             let err = ToolError::new(ErrorCode::CapabilityDenied, err.to_string());
             return Err(capability_refusal(state, recorded_accesses, err));
         }
     };
     let shortfall = accesses.iter().find_map(|access| {
-        let outside_tool =
-            capabilities.check(access).and_then(|()| state.catalog().effective.check(access));
+        let outside_tool = capabilities.check(access).and_then(|()| effective.check(access));
         outside_tool.err()
     });
     if let Some(shortfall) = shortfall {
@@ -183,7 +184,7 @@ impl AccessResolver<'_> {
             if let Ok((place, kind)) = self.paths.resolve(&lexical) {
                 return Ok(AccessTarget::Inside(place, kind));
             }
-            let place = self.paths.roots.unresolved_path(&lexical)?;
+            let place = self.paths.unresolved_path(&lexical)?;
             return Ok(AccessTarget::Inside(place, None));
         }
         if !lexical.is_absolute() {

@@ -372,6 +372,11 @@ impl ToolContext<'_> {
             hosts: Arc::clone(granted.hosts()),
             denied,
             reads_sidecars: !contract.requires.fs.read.is_empty(),
+            outside: connection.outside_trees(
+                &contract.id,
+                granted.capabilities(),
+                granted.accesses(),
+            ),
             changes_files: !contract.requires.fs.write.is_empty(),
             progress: Arc::clone(&state.call().progress),
             cancellation: timing.stop.clone(),

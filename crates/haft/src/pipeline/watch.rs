@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use haft_contract::{Contract, ErrorCode, Tool};
 use haft_policy::{
-    Grant, HostScope, PolicyRequest, ResolvedAccess, has_exception, is_allowed_by_user,
+    Capabilities, Grant, HostScope, PolicyRequest, ResolvedAccess, has_exception,
+    is_allowed_by_user,
 };
 
 use super::approve::approve;
@@ -24,6 +25,8 @@ pub(super) struct Granted {
     accesses: Vec<ResolvedAccess>,
     /// The accesses as JSON.
     recorded_accesses: String,
+    /// The capabilities of the tool in this connection.
+    capabilities: Capabilities,
     /// The files that the call may read and change.
     grant: Arc<Grant>,
     /// The hosts that the call may reach.
@@ -51,10 +54,11 @@ pub(super) async fn watch(
     let grant = Grant::of_call(&judged.contract().id, judged.capabilities(), &rules);
     let hosts = permit::reachable_hosts(&state, &judged, &rules, &connection.shared);
     let hosts = if was_asked { hosts.with_approval() } else { hosts };
+    let capabilities = judged.capabilities().clone();
     let (registered, accesses, recorded_accesses) = judged.into_parts();
     let grant = Arc::new(grant.with_allowed(&accesses));
     let hosts = Arc::new(hosts.with_allowed(&accesses));
-    Ok((state, Granted { registered, accesses, recorded_accesses, grant, hosts }))
+    Ok((state, Granted { registered, accesses, recorded_accesses, capabilities, grant, hosts }))
 }
 
 /// Returns the call, and why watchdogs want a person asked. Returns no reasons if all watchdogs let the call pass.
@@ -117,6 +121,11 @@ impl Granted {
     /// Returns the accesses as the journal records them.
     pub(super) fn recorded_accesses(&self) -> &str {
         &self.recorded_accesses
+    }
+
+    /// Returns the capabilities of the tool in this connection.
+    pub(super) fn capabilities(&self) -> &Capabilities {
+        &self.capabilities
     }
 
     /// Returns the files that the call may read and change.

@@ -5,12 +5,14 @@ mod asking;
 mod background;
 mod bounds;
 mod catalog;
+mod dangerous;
 mod durability;
 mod eliciting;
 mod execution;
 mod faulty;
 mod journal;
 mod locked;
+mod outside;
 #[path = "../../../haft-journal/tests/it/postgres_proxy.rs"]
 mod postgres_proxy;
 #[path = "../../../haft-journal/tests/it/postgres_server.rs"]

@@ -49,7 +49,7 @@ pub(super) async fn run(action: RuleAction, args: &AddRuleArgs, cx: &CliContext)
         return Err(CommandError::usage(problem).hint("haft tools list"));
     }
     let scope = if args.user { RuleScope::User } else { RuleScope::Project };
-    let variables = compose::variables(&compose::roots(&settings)?, &cx.host);
+    let variables = compose::variables(&compose::roots(&settings)?, &settings, &cx.host);
     RuleSet::compile([(scope, rule.clone())], &variables, Conditions::default())
         .map_err(CommandError::usage)?;
     let (added, file, note) = match scope {

@@ -16,7 +16,7 @@ pub(super) async fn run(cx: &CliContext) -> CommandResult {
     let runtime = compose::unrecorded_runtime(&settings, &cx.host).await?;
     compose::open_connection(&runtime, &settings, &cx.host, "cli")?;
     let rules = compose::rules_in_force(&settings, &runtime.registry())?;
-    let variables = compose::variables(runtime.roots(), &cx.host);
+    let variables = compose::variables(runtime.roots(), &settings, &cx.host);
     let findings = unused_rules(&rules, &variables);
     let enforcement = compose::enforcement(&settings, &cx.host).await?;
     let path_rules = path_rules(&rules, &variables).map_err(CommandError::usage)?;

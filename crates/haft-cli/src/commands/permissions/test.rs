@@ -32,7 +32,7 @@ pub(super) fn run(cx: &CliContext) -> CommandResult {
     let of_others = settings.rules.iter().filter(|(scope, _)| *scope != RuleScope::Manifest);
     let rules =
         of_others.cloned().chain(of_manifest.into_iter().map(|rule| (RuleScope::Manifest, rule)));
-    let variables = compose::variables(&compose::roots(&settings)?, &cx.host);
+    let variables = compose::variables(&compose::roots(&settings)?, &settings, &cx.host);
     let mut examples = Vec::new();
     for (scope, rule) in rules {
         let matching = rule.match_examples.iter().map(|it| (ExampleExpectation::Match, it));
