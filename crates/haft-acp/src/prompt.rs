@@ -150,6 +150,21 @@ mod tests {
     }
 
     #[test]
+    fn linked_files_are_attached() {
+        let blocks = json!([
+            {"type": "text", "text": "Look at "},
+            {"type": "resource_link", "uri": "file:///data/a%20b.csv#L3", "name": "a b.csv"},
+            {"type": "resource_link", "uri": "https://example.com/x", "name": "x"},
+            {"type": "resource_link", "uri": "file://data/b.csv", "name": "b.csv"},
+            {"type": "resource", "resource": {"uri": "file:///work/c.rs", "text": "fn c() {}"}},
+        ]);
+        let blocks: Vec<ContentBlock> = serde_json::from_value(blocks).unwrap();
+        let prompt = editor_prompt(&blocks).unwrap();
+        assert_eq!(prompt.attached, [PathBuf::from("/data/a b.csv")]);
+        assert!(prompt.text.starts_with("Look at [@a b.csv](/data/a b.csv) (line 3)"));
+    }
+
+    #[test]
     fn a_prompt_is_text_with_names_of_files() {
         check(
             json!([
