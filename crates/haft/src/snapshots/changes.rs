@@ -1,15 +1,17 @@
 //! The changes that calls made to one root, for showing, rehearsing and undoing them. The owner of the workspace undoes
 //! changes, so no rules apply here.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use haft_contract::CallAddress;
 use haft_journal::ChangedRepository;
 use haft_sandbox::Root;
 use haft_snapshot::{
-    ComposedChanges, OmittedPath, OverwritePolicy, PathChange, RecordOptions, RestoreError,
-    RestoreReport, SnapshotStore, SnapshotStoreError, UnifiedDiff,
+    ComposedChanges, OmittedPath, OverwritePolicy, PathChange, RecordOptions, RestoreConflict,
+    RestoreError, RestoreReport, SnapshotStore, SnapshotStoreError, UnifiedDiff,
 };
+
+use super::workspace::is_repository;
 
 /// The changes that one call, or several calls of a run, made to one root.
 #[derive(Debug)]
@@ -80,12 +82,33 @@ impl RootChanges {
     /// Returns the changes that undoing would make now. If other changes are in the way, the error lists their paths.
     /// Changes no file.
     pub fn rehearse(&self, overwrite: OverwritePolicy) -> Result<RestoreReport, RestoreError> {
-        self.store.preview_undo(&self.root, &self.composed, overwrite)
+        let preview = |overwrite| self.store.preview_undo(&self.root, &self.composed, overwrite);
+        self.despite_index(preview, overwrite)
     }
 
     /// Restores the state before the changes. If other changes are in the way, the error lists their paths and no file
     /// is changed.
     pub fn undo(&self, overwrite: OverwritePolicy) -> Result<RestoreReport, RestoreError> {
-        self.store.undo(&self.root, &self.composed, overwrite)
+        let undo = |overwrite| self.store.undo(&self.root, &self.composed, overwrite);
+        self.despite_index(undo, overwrite)
+    }
+
+    /// Restores the index of a repository also if it changed since. Git rewrites it even when a command only looks, and it holds
+    /// nothing but what is staged.
+    fn despite_index(
+        &self,
+        restore: impl Fn(OverwritePolicy) -> Result<RestoreReport, RestoreError>,
+        overwrite: OverwritePolicy,
+    ) -> Result<RestoreReport, RestoreError> {
+        let restored = restore(overwrite);
+        let is_of_index = |conflict: &RestoreConflict| {
+            is_repository(self.root.path()) && conflict.path == Path::new("index")
+        };
+        match restored {
+            Err(RestoreError::Conflicts { conflicts }) if conflicts.iter().all(is_of_index) => {
+                restore(OverwritePolicy::Force)
+            }
+            restored => restored,
+        }
     }
 }

@@ -85,16 +85,6 @@ fn lost_objects_are_told() {
 }
 
 #[test]
-fn a_removed_repository_is_told_and_the_rest_undone() {
-    let world = world(RECORDED);
-    let cmd = r#"{"cmd":"rm -rf .git; echo x > new"}"#;
-    world.run(&["call", "--run", "r1", "bash", cmd]);
-    let output = world.haft(&["undo", "r1"]).output().unwrap();
-    assert_eq!(output.status.code(), Some(5), "{}", world.shown(&output));
-    assert!(!world.path("work/new").exists());
-}
-
-#[test]
 fn without_the_setting_refs_stay() {
     let world = world("");
     let cmd = r#"{"cmd":"echo more >> notes.txt && git commit -qam second"}"#;
