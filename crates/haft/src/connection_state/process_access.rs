@@ -12,6 +12,9 @@ use haft_policy::{
 use super::ConnectionState;
 use crate::sandbox::Sandbox;
 
+/// Stands for a tool that no rule names, so that only rules about capabilities decide.
+const UNNAMED_PLACES: &str = "places_of_commands";
+
 impl ConnectionState {
     /// Returns the directories of roots that processes of a call of this tool can read, and those that they can change as
     /// well.
@@ -56,9 +59,12 @@ impl ConnectionState {
             return trees;
         }
         let rules = self.rules();
+        // A rule that lets commands run says nothing about places that they do not name.
+        let unnamed = ToolId::parse(UNNAMED_PLACES).expect("the name of no tool is an id");
         let may = |access: ResolvedAccess| {
             capabilities.check(&access).is_ok()
-                && decide_access(tool, Some(&access), &rules).action == RuleAction::Allow
+                && decide_access(&unnamed, Some(&access), &rules).action == RuleAction::Allow
+                && decide_access(tool, Some(&access), &rules).action != RuleAction::Deny
         };
         let roots = self.shared.parts.roots.paths();
         // A place around a root would show the root beside what the root itself shows.
