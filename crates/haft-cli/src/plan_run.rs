@@ -21,7 +21,7 @@ use haft_plan::drive::{
     DangerousToolAsker, PlanBounds, PlanEvent, PlanRunError, PlanRunOptions, PlanRunResult,
     RunStartMode, run_plan as drive_plan,
 };
-use haft_plan::{CheckedPlan, PlanToolCatalogue};
+use haft_plan::{CheckedPlan, Plan, PlanInput, PlanToolCatalogue, check};
 use serde_json::Value;
 
 use crate::arguments::setting_args::SettingArgs;
@@ -150,6 +150,35 @@ pub(crate) async fn drive(
     };
     runtime.shut_down().await;
     driven
+}
+
+/// Shows the nodes of a plan that has ended, as a resume that recalls them would. A plan that does not fit the present tools is
+/// not shown node by node.
+pub(crate) async fn show_finished(
+    plan: &Plan,
+    catalogue: &PlanToolCatalogue,
+    finished: &PlanRunResult,
+    setting_args: &SettingArgs,
+) -> Result<(), CommandError> {
+    let Ok(checked) = check(plan, catalogue, PlanInput::Unknown) else { return Ok(()) };
+    let view = PlanView::begin(&checked, setting_args.json)?;
+    let events = view.event_sink();
+    let nodes = &finished.trace.nodes;
+    events.report(&PlanEvent::PlanStarted { run: finished.run.clone(), nodes: nodes.len() });
+    for node in nodes {
+        events.report(&PlanEvent::NodeFinished {
+            node: node.id,
+            status: node.status,
+            duration_ms: 0,
+            replayed: true,
+            error: None,
+            log: None,
+        });
+    }
+    events.report(&PlanEvent::PlanFinished { ending: finished.trace.ending.clone() });
+    drop(events);
+    view.finish().await;
+    Ok(())
 }
 
 /// Records that a person wants a run resumed, although the processes that resumed it before got no further.

@@ -109,6 +109,9 @@ pub(crate) async fn run(args: ResumeArgs, cx: &CliContext) -> CommandResult {
         err => CommandError::failed(err).hint(format!("haft runs show {run}")),
     })?;
     if let Some(finished) = finished {
+        let tools = AvailableTools::find(&settings, &cx.host).await?;
+        let catalogue = plan_run::catalogue(tools.offered());
+        plan_run::show_finished(&plan, &catalogue, &finished, &cx.setting_args).await?;
         plan_run::print_output(&finished, &cx.setting_args)?;
         plan_run::print_end(&finished, &args.drive, &cx.setting_args);
         return Ok(plan_run::plan_status(&finished));

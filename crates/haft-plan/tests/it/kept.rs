@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use expect_test::expect;
 use haft::{Call, TaskAttempt};
-use haft_contract::{AttemptAddress, CallAddress, RunId};
+use haft_contract::{AttemptAddress, CallAddress, ContentDigest, RunId};
 use haft_journal::{CallQuery, CallRow, CallStatus, MemoryJournal};
 use haft_plan::NodeId;
 use haft_plan::drive::limits::KEPT_PART_BYTES_MAX;
 use haft_plan::drive::{
-    PlanRunError, PlanRunOptions, RunStartMode, nodes_using_call, recorded_plan,
+    PlanRunError, PlanRunOptions, RunStartMode, finished_plan, nodes_using_call, recorded_plan,
 };
 use haft_policy::{Rule, RuleAction};
 use serde_json::{Value, json};
@@ -22,12 +22,24 @@ fn long() -> Value {
     plan((0..500).map(|_| text("say", &body, &[])).collect())
 }
 
+/// Returns the plan with one more node, which fails when all others have ended. So the run can be resumed, and keeps its contents.
+fn with_failure(written: &Value) -> Value {
+    let mut written = written.clone();
+    let nodes = written["nodes"].as_array_mut().unwrap();
+    let before: Vec<usize> = (0..nodes.len()).collect();
+    nodes.push(json!({
+        "id": before.len(), "tool": "flaky", "inputs": {"text": "end", "fails": 9}, "depends_on": before,
+    }));
+    written
+}
+
 async fn check_kept(stage: &Stage, written: &Value, input: Option<Value>) -> usize {
     let run = RunId::parse("r1").unwrap();
     assert!(recorded_plan(&*stage.journal, &run).await.unwrap().is_none());
+    let written = &with_failure(written);
     let driven =
         stage.drive(written, PlanRunOptions { input: input.clone(), ..stage.options() }).await;
-    assert!(driven.trace.is_success());
+    assert!(!driven.trace.is_success());
     let (plan, kept_input) = recorded_plan(&*stage.journal, &run).await.unwrap().unwrap();
     assert_eq!(&plan, stage.check(written).plan());
     assert_eq!(kept_input, input);
@@ -56,14 +68,62 @@ async fn fields_keep_their_order_when_a_run_is_gone_on_with() {
         ])
     };
     let input = Some(json!({"z": 1, "row": {"name": 1, "area": 2}}));
-    let first = stage.drive(&ordered(), PlanRunOptions { input, ..stage.options() }).await;
-    assert!(first.trace.is_success(), "{}", first.trace);
+    let ordered = with_failure(&ordered());
+    let first = stage.drive(&ordered, PlanRunOptions { input, ..stage.options() }).await;
+    assert!(!first.trace.is_success(), "{}", first.trace);
     let (kept, input) =
         recorded_plan(&*stage.journal, &RunId::parse("r1").unwrap()).await.unwrap().unwrap();
     let kept = serde_json::to_value(&kept).unwrap();
     let options = PlanRunOptions { start: RunStartMode::Resume, input, ..stage.options() };
     let second = stage.drive(&kept, options).await;
     assert_eq!(first.trace.to_json().to_string(), second.trace.to_json().to_string());
+}
+
+#[tokio::test]
+async fn a_plan_that_has_ended_is_read_from_its_rows_without_contents() {
+    let stage = Stage::new();
+    let run = RunId::parse("r1").unwrap();
+    let written = plan(vec![
+        text("secret", "{{INPUT.a}} and more", &[]),
+        text("say", "so: {{STEPS.0}}", &[0]),
+        text("secret", "{{STEPS.1.said}}", &[1]),
+    ]);
+    let input = Some(json!({"a": "b"}));
+    let first = stage.drive(&written, PlanRunOptions { input, ..stage.options() }).await;
+    assert!(first.trace.is_success(), "{}", first.trace);
+    let rows = parts(&stage).await;
+    assert!(!rows[0].input.contains("and more"), "{}", rows[0].input);
+    let finished = finished_plan(&*stage.journal, &run).await.unwrap().unwrap();
+    assert_eq!(finished.trace.to_json(), first.trace.to_json());
+    let (shown, input) = recorded_plan(&*stage.journal, &run).await.unwrap().unwrap();
+    let digest = ContentDigest::of("{{INPUT.a}} and more");
+    let expected = format!("[{} bytes, SHA-256 {}]", digest.bytes, digest.sha256);
+    assert_eq!(shown.nodes[0].inputs, json!({ "text": expected }));
+    let text = shown.nodes[2].inputs["text"].as_str().unwrap();
+    assert!(text.ends_with("] {{STEPS.1}}"), "{text}");
+    assert_eq!(input, Some(ContentDigest::of_value(&json!({"a": "b"})).to_value()));
+    // What is driven all the same is another plan than the run keeps.
+    let options = PlanRunOptions { start: RunStartMode::Resume, ..stage.options() };
+    let shown = serde_json::to_value(&shown).unwrap();
+    assert!(stage.try_drive(&shown, options).await.is_err());
+}
+
+#[tokio::test]
+async fn a_plan_that_an_older_haft_kept_in_its_row_is_resumed() {
+    let stage = Stage::new();
+    let run = RunId::parse("r1").unwrap();
+    let written = with_failure(&plan(vec![text("secret", "a body", &[])]));
+    let kept = json!({"plan": stage.check(&written).plan()}).to_string();
+    let place = TaskAttempt { node: "plan".to_owned(), iteration: 0, attempt: 1 };
+    let input = json!({"text": kept, "part": 1, "parts": 1});
+    let call = Call { task_attempt: place, ..Call::new("plan", input) };
+    stage.session.run(run.clone()).call(call).await.unwrap();
+    let (plan, _) = recorded_plan(&*stage.journal, &run).await.unwrap().unwrap();
+    assert_eq!(&plan, stage.check(&written).plan());
+    let options = PlanRunOptions { start: RunStartMode::Resume, ..stage.options() };
+    let driven = stage.drive(&written, options).await;
+    assert_eq!(driven.trace.nodes[0].output, Some(json!("6")));
+    assert_eq!(parts(&stage).await.len(), 1, "the plan is not kept a second time");
 }
 
 /// Returns the calls by which the run of a stage keeps its plan.
