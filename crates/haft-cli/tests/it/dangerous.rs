@@ -11,7 +11,7 @@ use crate::world::World;
 
 /// A tool that only looks, as far as its METADATA says, and is dangerous.
 fn delete_rows() -> String {
-    tool("delete_rows", "\"dangerous\": True,", "return 'deleted'")
+    tool("delete_rows", "\"dangerous\": True, \"idempotent\": True,", "return 'deleted'")
 }
 
 fn world() -> World {
@@ -29,7 +29,11 @@ fn a_call_of_the_command_line_needs_the_name_of_the_tool() {
         &["call", "--headless", "delete_rows", "{}"],
         &expect![[r#"
             --- stderr
-            error: no person can be asked here, so the call is denied: delete_rows is dangerous, and no rule that names it allows it
+            error: no person can be asked here, so the call is denied: delete_rows is dangerous, and no rule that names it allows it; to allow it, start haft with `--allow delete_rows`, which allows all that delete_rows does, or put this into haft.toml and run `haft trust`:
+            [[permissions]]
+            permission = "delete_rows"
+            pattern = "*"
+            action = "allow"
 
             hint: haft call --allow delete_rows --headless delete_rows '{}'
             --- status 3
@@ -59,12 +63,13 @@ fn a_client_without_questions_is_refused() {
     let place = Place::new();
     std::fs::create_dir(place.root().join("tools")).unwrap();
     place.write("tools/delete_rows.py", &delete_rows());
-    let refused = Server::start(&place, &["--python", "tools"]).call("delete_rows", json!({}));
+    let refused =
+        Server::start_legacy(&place, &["--python", "tools"]).call("delete_rows", json!({}));
     let text = refused["result"]["content"][0]["text"].as_str().unwrap_or_default();
     assert!(text.contains("is dangerous, and no rule that names it allows it"), "{refused}");
     assert_eq!(refused["result"]["isError"], true, "{refused}");
     let args = ["--python", "tools", "--allow", "delete_rows"];
-    let called = Server::start(&place, &args).call("delete_rows", json!({}));
+    let called = Server::start_legacy(&place, &args).call("delete_rows", json!({}));
     assert_eq!(called["result"]["content"][0]["text"], "deleted", "{called}");
 }
 

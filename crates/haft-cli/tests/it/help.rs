@@ -68,6 +68,8 @@ fn the_version_and_a_missing_command() {
                                           values: true, false]
               --allow-host <HOST>         Host that tools may reach, and commands through a proxy (can be
                                           repeated)
+              --ad-hoc <FILE>             File or directory outside the roots that calls may read (can be
+                                          repeated)
               --network-guard <STRENGTH>  How many commands are refused by name while they have no network
                                           [env: HAFT_NETWORK_GUARD] [possible values: kernel, standard,
                                           strict]

@@ -77,7 +77,19 @@ fn the_key_is_the_same_in_every_attempt() {
                  \"object\", \"properties\": {}}}\n\n\ndef run_order(context):\n    return context\n";
     let world = configured(&[("order.py", keyed)], ENTRY);
     let attempt = |attempt: &str| {
-        let args = ["call", "order", "--run", "r1", "--node", "n", "--attempt", attempt, "--json"];
+        let args = [
+            "call",
+            "order",
+            "--allow",
+            "order",
+            "--run",
+            "r1",
+            "--node",
+            "n",
+            "--attempt",
+            attempt,
+            "--json",
+        ];
         let output = world.haft(&args).output().unwrap();
         serde_json::from_slice::<Value>(&output.stdout).unwrap()
     };
