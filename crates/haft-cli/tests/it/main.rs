@@ -52,6 +52,7 @@ mod rubric;
 mod runs;
 mod serve;
 mod showing;
+mod sidecars;
 mod signals;
 mod skills;
 mod small_disk;

@@ -76,7 +76,10 @@ impl RootChanges {
         overwrite: OverwritePolicy,
         options: &RecordOptions,
     ) -> Result<Vec<OmittedPath>, RestoreError> {
-        self.store.backup_overwritten(&self.root, &self.composed, overwrite, options)
+        let record = |overwrite| {
+            self.store.backup_overwritten(&self.root, &self.composed, overwrite, options)
+        };
+        self.despite_index(record, overwrite)
     }
 
     /// Returns the changes that undoing would make now. If other changes are in the way, the error lists their paths.
@@ -95,11 +98,11 @@ impl RootChanges {
 
     /// Restores the index of a repository also if it changed since. Git rewrites it even when a command only looks, and it holds
     /// nothing but what is staged.
-    fn despite_index(
+    fn despite_index<T>(
         &self,
-        restore: impl Fn(OverwritePolicy) -> Result<RestoreReport, RestoreError>,
+        restore: impl Fn(OverwritePolicy) -> Result<T, RestoreError>,
         overwrite: OverwritePolicy,
-    ) -> Result<RestoreReport, RestoreError> {
+    ) -> Result<T, RestoreError> {
         let restored = restore(overwrite);
         let is_of_index = |conflict: &RestoreConflict| {
             is_repository(self.root.path()) && conflict.path == Path::new("index")
