@@ -8,7 +8,7 @@ use agent_client_protocol::v1::schema::{ContentBlock, EmbeddedResourceResource};
 
 use crate::call_content::fenced;
 
-/// What an editor's user says.
+/// The words of an editor's user and the files that the user attached.
 pub(crate) struct EditorPrompt {
     /// The text for the model.
     pub(crate) text: String,

@@ -8,7 +8,7 @@
 //!
 //! A journal stores what it is given. The runtime replaces bodies by digests, numbers calls, reads the clock and decides
 //! whether a recorded call may stand in for a new one. Bodies that a resume needs lie in the *content store*, apart from the
-//! rows: files beside an SQLite journal, a table of its own in PostgreSQL. They go with their run, or as soon as it has ended.
+//! rows: files beside an SQLite journal, a separate table in PostgreSQL. They go with their run, or as soon as it has ended.
 //!
 //! ```
 //! # use haft_contract::{CallAddress, CallKey, Effect, Envelope, EnvelopeMetadata, RunId, AttemptAddress};

@@ -209,7 +209,7 @@ impl McpServerHandler {
         loop {
             match (passing.next_event(&given_up, listener.as_ref()).await, &dialog.method) {
                 (InFlightCallEvent::Ended(envelope), _) => {
-                    let envelope = envelope.map_err(|err| run_error(err, self.explain))?;
+                    let envelope = (*envelope).map_err(|err| run_error(err, self.explain))?;
                     if let (true, Some(missing)) = (is_modern, passing.missing_capability())
                         && envelope.code().is_some()
                     {

@@ -22,7 +22,7 @@ pub(crate) struct InFlightCall {
 }
 
 pub(crate) enum InFlightCallEvent {
-    Ended(Result<Envelope, RunError>),
+    Ended(Box<Result<Envelope, RunError>>),
     Asked(PendingClientAsk),
 }
 
@@ -50,7 +50,7 @@ impl InFlightCall {
             loop {
                 tokio::select! {
                     biased;
-                    envelope = &mut *call => return InFlightCallEvent::Ended(envelope),
+                    envelope = &mut *call => return InFlightCallEvent::Ended(Box::new(envelope)),
                     Some(asked) = asks.recv() => {
                         // A call that was given up withdraws its question in a moment.
                         if !cancellation.is_cancelled() {

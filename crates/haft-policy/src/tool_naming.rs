@@ -9,7 +9,7 @@ use crate::pattern::{MatchWidth, PatternFit};
 use crate::rule::{Permission, RuleAction};
 use crate::rule_set::{CompiledRule, RuleSet};
 
-/// What every capability of the tools of MCP servers begins with.
+/// Every capability of the tools of MCP servers begins with this.
 const SERVER_TOOL_PREFIX: &str = "mcp:";
 
 /// Returns whether a rule that allows something of this call names its tool: by its id, by a pattern that matches the id, or

@@ -17,9 +17,9 @@ const HEAD: &[Column] = &[contents::BYTE_COUNT];
 /// How far the texts of a run are removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ContentRemoval {
-    /// There are more.
+    /// The store has further contents.
     Begun,
-    /// None is left.
+    /// The store has no further contents.
     Done,
 }
 

@@ -16,9 +16,9 @@ use haft_contract::sha256_hex;
 use crate::JournalError;
 use crate::store::{Column, Inserted, Row, RowCondition, RowQuery, StoreFailure, Value, contents};
 
-/// What the name of the directory has behind the name of the database.
+/// The name of the directory is the name of the database with this suffix.
 const DIRECTORY_SUFFIX: &str = "-contents";
-/// What the directory of a run is called before the name of the run, which can be two dots.
+/// The name of a run's directory begins with this, because the name of a run can be two dots.
 const RUN_PREFIX: &str = "run-";
 /// The file that a text is written to before it has its name.
 const UNFINISHED: &str = "unfinished";

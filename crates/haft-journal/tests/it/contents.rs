@@ -1,4 +1,4 @@
-//! The content store beside an SQLite journal: which files hold a text, for whom, and when they go.
+//! The content store beside an SQLite journal: which files hold a text, who may read them, and when they go.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};

@@ -102,7 +102,7 @@ async fn a_plan_that_has_ended_is_read_from_its_rows_without_contents() {
     let text = shown.nodes[2].inputs["text"].as_str().unwrap();
     assert!(text.ends_with("] {{STEPS.1}}"), "{text}");
     assert_eq!(input, Some(ContentDigest::of_value(&json!({"a": "b"})).to_value()));
-    // What is driven all the same is another plan than the run keeps.
+    // A driver that goes on all the same has another plan than the run keeps.
     let options = PlanRunOptions { start: RunStartMode::Resume, ..stage.options() };
     let shown = serde_json::to_value(&shown).unwrap();
     assert!(stage.try_drive(&shown, options).await.is_err());

@@ -203,7 +203,7 @@ fn named(place: &str) -> String {
     place.trim_start_matches('/').replace('/', ".")
 }
 
-/// What to write in place of an unknown variable.
+/// Says what to write in place of an unknown variable.
 const VARIABLE_ADVICE: &str =
     "write {workspace}, or a path relative to the workspace; METADATA grants nothing outside of it";
 

@@ -116,8 +116,8 @@ pub(crate) async fn start_process(
     Ok(StartedProcess { process, proxy, denied: bounds.denied })
 }
 
-/// Lets a process read a file or directory in a place that is hidden from it. What no grant contains does not exist for the process,
-/// so the hidden place needs no cover then. If a grant contains it, it stays hidden with all that is in it.
+/// Lets a process read a file or directory in a place that is hidden from it. A place that no grant contains does not exist for the
+/// process, so it needs no cover then. If a grant contains it, it stays hidden with all that is in it.
 fn show_output(confinement: &mut Confinement, output: PathBuf) {
     let Confinement { readable, writable, hidden, .. } = confinement;
     let is_around = |place: &PathBuf| output.starts_with(place);

@@ -28,7 +28,7 @@ fn world(setting: &str) -> World {
 
 const RECORDED: &str = "[snapshots]\nrepositories = true\n";
 
-/// What a person sees of the repository and its files.
+/// Returns what a person sees of the repository and its files.
 fn state(world: &World) -> String {
     let looks = [
         "git log --oneline --all --decorate",
