@@ -284,6 +284,7 @@ impl<'a> OutputCutter<'a> {
         let metadata = EnvelopeMetadata {
             truncated: true,
             output_path: cut.output_path.clone(),
+            output_reader: self.output_reader.map(str::to_owned),
             output_lost: cut.sidecar_error.clone(),
             gap: cut.gap.clone(),
             ..EnvelopeMetadata::default()
