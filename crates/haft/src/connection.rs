@@ -109,7 +109,9 @@ impl Connection {
 
     /// Returns the skills that calls can load, sorted by name. There are none if no listed tool loads skills. May block.
     pub fn skills(&self) -> Vec<SkillSummary> {
-        let listed = self.state.listed_tools(&self.state.shared.catalog.registry());
+        let listed = self
+            .state
+            .listed_tools(&self.state.shared.catalog.registry(), self.state.asker.can_ask());
         let is_offered = listed.iter().any(|contract| lists_skills(contract));
         if is_offered { self.state.skills.index() } else { Vec::new() }
     }

@@ -21,7 +21,8 @@ The answer to `tools/list` is counted whole, as the line that the server writes,
 it: names, descriptions and parameters. The programs are those built here, each checked to have no table of symbols.";
 
 pub(super) fn measure(bench: &Bench) -> anyhow::Result<ReportSection> {
-    let mut table = ReportTable::new(&["bytes", "tools", "for a model", "older era", "newer era", "program"]);
+    let mut table =
+        ReportTable::new(&["bytes", "tools", "for a model", "older era", "newer era", "program"]);
     let mut targets = Vec::new();
     for peer in PEERS {
         let (name, program) = (peer.name().to_owned(), bench.peers.binary_bytes(peer)?);

@@ -193,7 +193,8 @@ impl RuledWorkspace {
         {
             return Err(PageError::bad_request(problem));
         }
-        let variables = compose::variables(&compose::roots(&self.settings)?, &self.host);
+        let variables =
+            compose::variables(&compose::roots(&self.settings)?, &self.settings, &self.host);
         RuleSet::compile([(RuleScope::Project, rule.clone())], &variables, Conditions::default())
             .map_err(|err| PageError::bad_request(err.to_string()))?;
         Ok(rule)
