@@ -63,9 +63,9 @@ impl ModelChoice {
         let of_manifest = of_manifest.filter(|settings| {
             base_url.is_none() && settings.check().is_ok_and(|known| known == provider)
         });
-        // Another model of the same server may see images although this one does not.
-        let same_model = of_manifest.as_ref().filter(|settings| settings.model == named.model);
-        let images = same_model.and_then(|settings| settings.images);
+        // Another model may see images although this one does not, wherever it is asked.
+        let is_same_model = section.name.as_ref() == Some(&named.model);
+        let images = section.images.filter(|_| is_same_model);
         let (place, key) =
             of_manifest.map_or((None, None), |settings| (settings.base_url, settings.key_variable));
         let key_variable = given(self.key_variable.as_ref()).or(key);

@@ -21,6 +21,7 @@ pub(crate) struct InFlightCall {
     missing_capability: Arc<OnceLock<ClientRequestMethod>>,
 }
 
+#[expect(clippy::large_enum_variant, reason = "a call has one such event, which is moved once")]
 pub(crate) enum InFlightCallEvent {
     Ended(Box<Result<Envelope, RunError>>),
     Asked(PendingClientAsk),

@@ -82,7 +82,6 @@ const TRAINED_NAMES: &[(&str, &str, Option<&str>)] = &[
     ("newtask", "task", None),
     ("notebookedit", "edit", None),
     ("notebookread", "view", None),
-    ("notebookread", "read", None),
     ("open", "read", None),
     ("openfile", "read", None),
     ("openurl", "web_fetch", None),

@@ -52,7 +52,7 @@ fn content(answer: &Value) -> Vec<(&str, &str)> {
     parts
         .map(|part| match text(part, "data") {
             Some(_) => (part["type"].as_str().unwrap(), part["mimeType"].as_str().unwrap()),
-            None => (part["type"].as_str().unwrap(), part["text"].as_str().unwrap()),
+            None => (part["type"].as_str().unwrap(), part["text"].as_str().unwrap_or_default()),
         })
         .collect()
 }

@@ -211,10 +211,25 @@ async fn images_of_results_follow_all_results_of_an_answer() {
         let lines: Vec<String> = messages.as_array().unwrap().iter().map(canonical_json).collect();
         expected.assert_eq(&lines[2..].join("\n"));
     };
-    check("openai/m", expect![[]]).await;
-    check("anthropic/m", expect![[]]).await;
-    check("gemini/m", expect![[]]).await;
-    check("ollama/m", expect![[]]).await;
+    check("openai/m", expect![[r#"
+        {"content":"a.png","role":"tool","tool_call_id":"a"}
+        {"content":"b.png","role":"tool","tool_call_id":"b"}
+        {"content":[{"text":"[haft: image in the result of view, call a]","type":"text"},{"image_url":{"url":"data:image/png;base64,QUJD"},"type":"image_url"},{"text":"[haft: image in the result of view, call b]","type":"text"},{"image_url":{"url":"data:image/png;base64,REVG"},"type":"image_url"}],"role":"user"}
+        {"content":"and?","role":"user"}"#]]).await;
+    check("anthropic/m", expect![[r#"
+        {"content":[{"content":"a.png","tool_use_id":"a","type":"tool_result"}],"role":"user"}
+        {"content":[{"content":"b.png","tool_use_id":"b","type":"tool_result"}],"role":"user"}
+        {"content":[{"text":"[haft: image in the result of view, call a]","type":"text"},{"source":{"data":"QUJD","media_type":"image/png","type":"base64"},"type":"image"},{"text":"[haft: image in the result of view, call b]","type":"text"},{"source":{"data":"REVG","media_type":"image/png","type":"base64"},"type":"image"}],"role":"user"}
+        {"content":"and?","role":"user"}"#]]).await;
+    check("gemini/m", expect![[r#"
+        {"parts":[{"functionResponse":{"id":"a","name":"view","response":{"content":"a.png","name":"view"}}},{"functionResponse":{"id":"b","name":"view","response":{"content":"b.png","name":"view"}}}],"role":"user"}
+        {"parts":[{"text":"[haft: image in the result of view, call a]"},{"inline_data":{"data":"QUJD","mime_type":"image/png"}},{"text":"[haft: image in the result of view, call b]"},{"inline_data":{"data":"REVG","mime_type":"image/png"}}],"role":"user"}
+        {"parts":[{"text":"and?"}],"role":"user"}"#]]).await;
+    check("ollama/m", expect![[r#"
+        {"content":"a.png","role":"tool"}
+        {"content":"b.png","role":"tool"}
+        {"content":"[haft: image in the result of view, call a][haft: image in the result of view, call b]","images":["QUJD","REVG"],"role":"user"}
+        {"content":"and?","role":"user"}"#]]).await;
 }
 
 #[tokio::test]

@@ -207,16 +207,62 @@ fn a_notebook_is_its_cells_with_outputs() {
     assert_eq!(parts.len(), 2);
     assert_eq!(parts[1], "[image/png 20x10]");
     let text = parts[0].replace(&"y".repeat(100), "Y");
-    expect![[]].assert_eq(&text);
-    check(&bytes, Some("1"), None, expect![[]]);
-    check(&bytes, Some("7"), None, expect![[]]);
-    check(br#"{"nbformat": 4, "cells": []}"#, None, None, expect![[]]);
+    expect![[r#"
+        --- cell 1 of 3: markdown ---
+        # Sales
+        of the year
+
+        --- cell 2 of 3: code [2] ---
+        print(1)
+        plot()
+        --- output ---
+        1
+        (image 1: PNG image, 20 x 10 pixels, 175 bytes)
+        (text/html is not shown)
+
+        --- cell 3 of 3: code ---
+
+        --- output ---
+        KeyError: 'a'
+        KeyError: 'a'
+        YYYYYYYYYYYYYYYYYYYYYYYYYYYYYYYYYYYYYYYyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy
+        (1029 more characters are not shown: find what you need in the file with grep)"#]].assert_eq(&text);
+    check(
+        &bytes,
+        Some("1"),
+        None,
+        expect![[r#"
+        --- cell 1 of 3: markdown ---
+        # Sales
+        of the year"#]],
+    );
+    check(
+        &bytes,
+        Some("7"),
+        None,
+        expect![[r#"Input("pages: the file has 3 cells, found \"7\": give numbers from 1 to 3")"#]],
+    );
+    check(br#"{"nbformat": 4, "cells": []}"#, None, None, expect!["(the notebook has no cells)"]);
 }
 
 #[test]
 fn other_files_are_refused_with_the_way_to_read_them() {
-    check(b"text", None, None, expect![[]]);
-    check(b"{\"cells\": []}", None, None, expect![[]]);
-    check(b"PK\x03\x04....", None, None, expect![[]]);
-    check(b"\x01\x02\0", None, None, expect![[]]);
+    check(b"text", None, None, expect![[r#"File("\"a\" is a text file: use read")"#]]);
+    check(b"{\"cells\": []}", None, None, expect![[r#"File("\"a\" is a text file: use read")"#]]);
+    check(
+        b"PK\x03\x04....",
+        None,
+        None,
+        expect![[
+            r#"File("\"a\" is of a kind that view does not show (ZIP archive, or a document packed as one): it shows PNG, JPEG, GIF and WebP images, PDFs and notebooks. Look at this file with a command")"#
+        ]],
+    );
+    check(
+        b"\x01\x02\0",
+        None,
+        None,
+        expect![[
+            r#"File("\"a\" is of a kind that view does not show (binary): it shows PNG, JPEG, GIF and WebP images, PDFs and notebooks. Look at this file with a command")"#
+        ]],
+    );
 }
