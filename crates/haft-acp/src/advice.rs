@@ -12,6 +12,7 @@ pub(crate) fn sentence_for_editor(refusal: &Refusal) -> Option<String> {
         | Remedy::AddRule(_)
         | Remedy::Unprotect(_)
         | Remedy::Trust
+        | Remedy::AnswerQuestion(_)
         | Remedy::Settle(_)
         | Remedy::Login(_) => Some(remedy.to_string()),
     });

@@ -229,7 +229,13 @@ impl AcpSessions {
             for path in &attached {
                 session.connection().add_ad_hoc(path);
             }
+            let agent = session.agent().to_owned();
             let end = session.run_turn(prompt, turn.stop.clone()).await;
+            if session.agent() != agent {
+                // A person agreed to a plan, and another agent carries it out.
+                turn.session.choose_agent(session.agent());
+                self.send_agent(&turn.session);
+            }
             let end = end.map_err(|err| agent_error(&err))?;
             if !matches!(end, TurnEnd::Done { .. }) {
                 return Ok(end);
@@ -321,14 +327,7 @@ impl AcpSessions {
                     if let Some(session) = slot {
                         open.choose_agent(session.agent());
                         // The editor may show the agent that was chosen.
-                        let (agents, agent) = (&self.parts.agents, open.agent());
-                        let mode = CurrentModeUpdate::new(agent.clone());
-                        let options = ConfigOptionUpdate::new(options(agents, &agent));
-                        let updates = vec![
-                            SessionUpdate::CurrentModeUpdate(mode),
-                            SessionUpdate::ConfigOptionUpdate(options),
-                        ];
-                        self.editor.send_updates(&open.id, updates);
+                        self.send_agent(open);
                     }
                     return Err(agent_error(&err));
                 }
@@ -339,6 +338,18 @@ impl AcpSessions {
             }
         }
         slot.as_mut().ok_or_else(|| not_open_error(open.id.as_str()))
+    }
+
+    /// Sends the editor the agent of a session.
+    fn send_agent(&self, open: &OpenSession) {
+        let (agents, agent) = (&self.parts.agents, open.agent());
+        let mode = CurrentModeUpdate::new(agent.clone());
+        let options = ConfigOptionUpdate::new(options(agents, &agent));
+        let updates = vec![
+            SessionUpdate::CurrentModeUpdate(mode),
+            SessionUpdate::ConfigOptionUpdate(options),
+        ];
+        self.editor.send_updates(&open.id, updates);
     }
 
     fn check_room(&self) -> Result<(), Error> {

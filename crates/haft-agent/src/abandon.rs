@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use haft_contract::BoxFuture;
+use haft_contract::{AttemptAddress, BoxFuture};
 use haft_journal::{
     MessagePart, SessionDurability, SessionId, SessionRecord, SessionRow, SessionStatus,
 };
@@ -58,7 +58,7 @@ pub(crate) async fn answer_open_calls(log: &mut SessionLog) -> Result<(), AgentE
     let context = Arc::clone(&log.context);
     let parts = log.entries.iter_mut().flat_map(|entry| &mut entry.parts);
     let reasons = ["haft ended while it ran", "haft ended before it was begun"];
-    let answered = answer_calls(&context.host, &context.id, parts, reasons).await?;
+    let answered = answer_calls(&context.host, &context.call_scope, parts, reasons).await?;
     if answered.is_empty() {
         return Ok(());
     }
@@ -66,18 +66,18 @@ pub(crate) async fn answer_open_calls(log: &mut SessionLog) -> Result<(), AgentE
     log.record_rows(records, SessionDurability::Ordered).await
 }
 
-/// Answers the open calls among `parts` from the journal, and returns their parts. The reasons are those for a call in doubt and
+/// Answers the open calls among `parts` from the journal, and returns their parts. `scope` is the attempt of the calls. The reasons are those for a call in doubt and
 /// for a call that was not begun.
 pub(crate) async fn answer_calls(
     host: &AgentHostShared,
-    session: &SessionId,
+    scope: &AttemptAddress,
     parts: impl Iterator<Item = &mut MessagePart>,
     [in_doubt, not_begun]: [&str; 2],
 ) -> Result<Vec<MessagePart>, AgentError> {
     let mut answered = Vec::new();
     for part in parts.filter(|part| is_open_call(part)) {
         let id = part.tool_call_id.as_deref().unwrap_or_default();
-        let envelope = match find_begun_call(host, session, id).await? {
+        let envelope = match find_begun_call(host, scope, id).await? {
             Some(row) => recorded_envelope(&row, in_doubt),
             None => unmade_envelope(not_begun),
         };

@@ -19,7 +19,7 @@ use crate::limits::{NESTED_CALLS_MAX, SUBAGENT_DEPTH_MAX};
 use crate::open;
 use crate::restrictions::AgentRestrictions;
 use crate::session::AgentSession;
-use crate::session_context::AgentSessionContext;
+use crate::session_context::{AgentHostShared, AgentSessionContext};
 use crate::stored_session::{child_sessions, find_begun_call};
 use crate::subagent_notice::{describe_calls_in_doubt, load_last_agent_text};
 use crate::turn::{TurnEnd, TurnPrompt};
@@ -42,7 +42,7 @@ struct SubagentDelegate {
 type SubagentTaskResult = Result<SubagentAnswer, ToolError>;
 
 /// The message of a task whose subagent was stopped.
-const STOPPED: &str = "the subagent was stopped before it was done";
+pub(crate) const STOPPED: &str = "the subagent was stopped before it was done";
 
 impl Subagents for SubagentDelegate {
     fn delegate<'a>(
@@ -96,6 +96,7 @@ impl Subagents for SubagentDelegate {
             };
             let child = open::begin_session(host, row, agent, &restrictions).await;
             let child = child.map_err(|err| tool_error(&err))?;
+            child.set_call_asker(parent.call_asker.get());
             parent.notify_observer(begun_event);
             let prompt = TurnPrompt::Message(task.prompt);
             let Some(background_slot) = background_slot else {
@@ -127,6 +128,7 @@ impl Subagents for SubagentDelegate {
         Box::pin(async move {
             let resumed = async {
                 let (host, parent) = (&self.parent.host, &self.parent.id);
+                let scope = &self.parent.call_scope;
                 // If the answer of the call was not acknowledged, the model may have repeated the call under a new id. The
                 // idempotency key stays the same.
                 let rows = child_sessions(host, parent).await?;
@@ -137,7 +139,7 @@ impl Subagents for SubagentDelegate {
                 while begun.is_none()
                     && let Some(row) = others.next()
                 {
-                    let call = find_begun_call(host, parent, &name_of(row)).await?;
+                    let call = find_begun_call(host, scope, &name_of(row)).await?;
                     let key = call.and_then(|call| CallKey::parse(&call.call_key));
                     let is_same = |key: CallKey| key.idempotency_key() == cx.idempotency_key();
                     begun = Some(row).filter(|_| key.is_some_and(is_same));
@@ -150,7 +152,7 @@ impl Subagents for SubagentDelegate {
                     }
                     (SessionMode::Foreground, SessionStatus::Completed) => {
                         let text = load_last_agent_text(host, &row.id).await?;
-                        Ok(self.done_answer(row, text).await?)
+                        Ok(done_answer(host, row, text).await?)
                     }
                     (SessionMode::Foreground, SessionStatus::Aborted) => {
                         Err(ToolError::new(ErrorCode::ProcessAborted, STOPPED))
@@ -196,7 +198,7 @@ impl Subagents for SubagentDelegate {
                     "" => format!("[haft: {why}]"),
                     doubts => format!("[haft: {}. {doubts}]", why.trim_end_matches(['.', ' '])),
                 };
-                self.done_answer(row, text).await.map(Some)
+                done_answer(host, row, text).await.map(Some)
             };
             resumed.await.map_err(|err| tool_error(&err))
         })
@@ -212,6 +214,7 @@ impl SubagentDelegate {
         cx: &Cx,
     ) -> Result<SubagentTaskResult, AgentError> {
         child.set_parent_call_time(cx.time());
+        child.set_call_asker(self.parent.call_asker.get());
         let end = match run_subagent(&mut child, prompt, cx.cancellation()).await {
             Err(err) if err.is_outcome_known() => {
                 return Ok(Err(tool_error(&err)));
@@ -220,7 +223,7 @@ impl SubagentDelegate {
         };
         let row = child.row().await?;
         Ok(match end {
-            TurnEnd::Done { text } => Ok(self.done_answer(&row, text).await?),
+            TurnEnd::Done { text } => Ok(done_answer(&self.parent.host, &row, text).await?),
             TurnEnd::Aborted => Err(ToolError::new(ErrorCode::ProcessAborted, STOPPED)),
             end @ (TurnEnd::StepsSpent | TurnEnd::OutputCut | TurnEnd::Refused { .. }) => {
                 let said = load_last_agent_text(&self.parent.host, &row.id).await?;
@@ -232,31 +235,32 @@ impl SubagentDelegate {
             }
         })
     }
+}
 
-    async fn done_answer(
-        &self,
-        row: &SessionRow,
-        text: String,
-    ) -> Result<SubagentAnswer, AgentError> {
-        let output =
-            if text.is_empty() { "[haft: the subagent said nothing]".to_owned() } else { text };
-        if row.inspectable {
-            let session_id = Some(row.id.to_string());
-            return Ok(SubagentAnswer::Done { output, session_id, calls: Vec::new() });
-        }
-        let query = CallQuery { limit: NESTED_CALLS_MAX, ..CallQuery::of_run(row.id.run()) };
-        let rows = self.parent.host.parts.runtime.journal().calls(query).await?;
-        let calls = rows.iter().map(|row| SubagentCall {
-            tool: row.tool.clone(),
-            status: row.status.to_string(),
-            duration_ms: row.finished_at_ms.map_or(0, |end| end.saturating_sub(row.started_at_ms)),
-        });
-        Ok(SubagentAnswer::Done { output, session_id: None, calls: calls.collect() })
+/// Returns the answer of a call of `task` whose subagent said this last.
+pub(crate) async fn done_answer(
+    host: &AgentHostShared,
+    row: &SessionRow,
+    text: String,
+) -> Result<SubagentAnswer, AgentError> {
+    let output =
+        if text.is_empty() { "[haft: the subagent said nothing]".to_owned() } else { text };
+    if row.inspectable {
+        let session_id = Some(row.id.to_string());
+        return Ok(SubagentAnswer::Done { output, session_id, calls: Vec::new() });
     }
+    let query = CallQuery { limit: NESTED_CALLS_MAX, ..CallQuery::of_run(row.id.run()) };
+    let rows = host.parts.runtime.journal().calls(query).await?;
+    let calls = rows.iter().map(|row| SubagentCall {
+        tool: row.tool.clone(),
+        status: row.status.to_string(),
+        duration_ms: row.finished_at_ms.map_or(0, |end| end.saturating_sub(row.started_at_ms)),
+    });
+    Ok(SubagentAnswer::Done { output, session_id: None, calls: calls.collect() })
 }
 
 /// Runs the turns of a subagent until it is done and its own background subagents are reported to it.
-async fn run_subagent(
+pub(crate) async fn run_subagent(
     child: &mut AgentSession,
     prompt: TurnPrompt,
     stop: &CancellationToken,
@@ -284,7 +288,7 @@ async fn run_subagent(
     end
 }
 
-fn unfinished_reason(end: &TurnEnd) -> &str {
+pub(crate) fn unfinished_reason(end: &TurnEnd) -> &str {
     match end {
         TurnEnd::Done { .. } => "it is done",
         TurnEnd::Aborted => "it was stopped",
@@ -294,6 +298,6 @@ fn unfinished_reason(end: &TurnEnd) -> &str {
     }
 }
 
-fn tool_error(err: &AgentError) -> ToolError {
+pub(crate) fn tool_error(err: &AgentError) -> ToolError {
     ToolError::new(ErrorCode::ToolFailed, format!("the subagent failed: {err}"))
 }

@@ -2,6 +2,7 @@
 //! [`TurnEnd`](crate::TurnEnd).
 
 use haft::{RunError, RuntimeError};
+use haft_contract::RunId;
 use haft_journal::{JournalError, MessageId, SessionId};
 use haft_model::ModelError;
 
@@ -46,6 +47,18 @@ pub enum AgentError {
         "session {0} is a subagent's, so no other agent can go on with it: begin a session with that agent"
     )]
     SubagentSession(SessionId),
+    /// The session does the work of a plan's node, so only the run of the plan continues it.
+    #[error(
+        "session {session} does the work of node {node} of the plan of run {run}: resume that run, or fork the session"
+    )]
+    PlanNodeSession {
+        /// The session.
+        session: SessionId,
+        /// The node, as calls name it.
+        node: String,
+        /// The run of the plan.
+        run: RunId,
+    },
     /// The session is a fork whose process died before it had copied all messages.
     #[error(
         "session {0} is a fork that was not finished, because haft ended: fork the session again"

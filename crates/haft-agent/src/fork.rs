@@ -10,6 +10,7 @@ use haft_journal::{
 };
 
 use crate::abandon::answer_calls;
+use crate::call_scope::call_scope;
 use crate::error::AgentError;
 use crate::open;
 use crate::session::AgentSession;
@@ -44,7 +45,7 @@ pub(crate) async fn fork_session(
         "it belongs to the session that this one was forked from",
     ];
     let parts = entries.iter_mut().flat_map(|entry| &mut entry.parts);
-    answer_calls(host, id, parts, reasons).await?;
+    answer_calls(host, &call_scope(&source), parts, reasons).await?;
     // New ids sort after the copied ones, even if the clock was set back.
     entries.iter().for_each(|entry| host.ids.raise_floor(entry.message.id.bits()));
     let row = SessionRow {

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use haft::Asker;
+use haft_contract::Subagents;
 use haft_journal::{MessageId, SessionId, SessionRow};
 use tokio_util::sync::DropGuard;
 
@@ -10,7 +12,9 @@ use crate::error::AgentError;
 use crate::fork;
 use crate::host_parts::AgentHostParts;
 use crate::open::{self, SessionChanges};
+use crate::plan_node::PlanNodeSubagents;
 use crate::restrictions::AgentRestrictions;
+use crate::run_task::RunTaskSubagents;
 use crate::session::AgentSession;
 use crate::session_context::AgentHostShared;
 
@@ -73,6 +77,18 @@ impl AgentHost {
         through: Option<&MessageId>,
     ) -> Result<AgentSession, AgentError> {
         fork::fork_session(&self.shared, id, through).await
+    }
+
+    /// Returns the agents that do the work of a plan's agent nodes. The connection of this host must be one of the front end that
+    /// drives the plan, because the calls of these agents belong to the run of the plan.
+    pub fn plan_subagents(&self) -> Arc<dyn Subagents> {
+        Arc::new(PlanNodeSubagents { host: Arc::clone(&self.shared) })
+    }
+
+    /// Returns the subagents that do the task of one call of a client which is no agent. `asker` asks the person behind the client,
+    /// in place of the asker of this host.
+    pub fn call_subagents(&self, asker: Option<Arc<dyn Asker>>) -> Arc<dyn Subagents> {
+        Arc::new(RunTaskSubagents { host: Arc::clone(&self.shared), asker })
     }
 
     /// Stops the turns of all sessions, and waits until that is recorded.

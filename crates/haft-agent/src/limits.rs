@@ -64,6 +64,18 @@ pub const SUBAGENTS_AT_ONCE_MAX: usize = 64;
 ///
 /// Limit (agents): the task is refused.
 pub const SUBAGENTS_BEGUN_MAX: usize = 1_000;
+/// Repairs of an answer that does not satisfy the schema of an agent node.
+///
+/// Limit (agents): the attempt of the node fails.
+pub const ANSWER_REPAIRS_MAX: usize = 3;
+/// Problems of such an answer that the agent reads.
+pub const ANSWER_PROBLEMS_MAX: usize = 20;
+/// Longest plan that one agent hands over to another, in characters.
+///
+/// Limit (agents): the call is refused.
+pub const HANDED_PLAN_CHARS_MAX: usize = 100_000;
+/// Longest part of such a plan that the question to the person shows, in characters.
+pub const SHOWN_PLAN_CHARS_MAX: usize = 3_000;
 /// Notices that an agent continues from after one prompt.
 pub const TOLD_MAX: usize = 128;
 /// The longest text of a background subagent in a notice, in characters.

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use haft::Connection;
-use haft_contract::Envelope;
+use haft_contract::{AttemptAddress, Envelope};
 use haft_journal::{
     MessageId, MessagePart, SessionDurability, SessionId, SessionMode, SessionRecord, SessionRow,
     SessionStatus,
@@ -15,6 +15,7 @@ use serde_json::Value;
 use crate::abandon::{abandon_children, abandon_session};
 use crate::background::SubagentEnd;
 use crate::call_answer::stored_envelope;
+use crate::call_scope::plan_node_of;
 use crate::definition::AgentDefinition;
 use crate::error::AgentError;
 use crate::restrictions::{AgentRestrictions, restrictions_json};
@@ -66,6 +67,9 @@ pub(crate) async fn open_session(
     changes: &SessionChanges,
 ) -> Result<AgentSession, AgentError> {
     let mut row = find_row(host, id).await?;
+    if let Some(AttemptAddress { run, node, .. }) = plan_node_of(&row) {
+        return Err(AgentError::PlanNodeSession { session: row.id, node, run });
+    }
     if let Some(model) = &changes.model {
         (row.model, _) = host.parts.models.model(Some(model))?;
     }
@@ -102,6 +106,17 @@ pub(crate) async fn open_child_session(
     let model = agent.model.as_deref().unwrap_or(&parent.model_name);
     (row.model, _) = host.parts.models.model(Some(model))?;
     let restrictions = current_restrictions(host, &row, &parent.restrictions)?;
+    open_prepared(host, SessionOpening { row, agent, restrictions, is_handed_over: false }).await
+}
+
+/// Opens the session of a plan's agent node. `agent` is its agent as the node limits it.
+pub(crate) async fn open_node_session(
+    host: &Arc<AgentHostShared>,
+    row: &SessionRow,
+    agent: Arc<AgentDefinition>,
+) -> Result<AgentSession, AgentError> {
+    let row = find_row(host, &row.id).await?;
+    let restrictions = current_restrictions(host, &row, &[])?;
     open_prepared(host, SessionOpening { row, agent, restrictions, is_handed_over: false }).await
 }
 

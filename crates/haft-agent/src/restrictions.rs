@@ -30,6 +30,16 @@ impl AgentRestrictions {
             permissions: agent.permissions.clone(),
         }
     }
+
+    /// Returns the restriction of an agent to these tools.
+    pub(crate) fn from_tools(agent: &AgentDefinition, tools: Vec<String>) -> Self {
+        Self {
+            agent: agent.name.clone(),
+            tools: Some(tools),
+            requires: None,
+            permissions: Vec::new(),
+        }
+    }
 }
 
 /// Returns restrictions as rows store them.

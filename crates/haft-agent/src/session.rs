@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use haft::Connection;
+use haft::{Asker, Connection};
 use haft_contract::CallTime;
 use haft_journal::{
     MessageId, MessagePart, SessionDurability, SessionId, SessionMessage, SessionRecord,
@@ -17,7 +17,7 @@ use crate::event::AgentEventKind;
 use crate::limits::PROMPT_BYTES_MAX;
 use crate::session_context::AgentSessionContext;
 use crate::stored_session::load_entries;
-use crate::turn::{self, TurnEnd, TurnPrompt};
+use crate::turn::{self, AgentTurnEnd, TurnEnd, TurnPrompt};
 
 /// An open session. While it exists, no other process can open the session.
 pub struct AgentSession {
@@ -28,7 +28,7 @@ pub struct AgentSession {
 /// The place of the session's row: here, or in the task of the turn that runs. A panic in a turn loses the row.
 enum SessionRowState {
     Idle(Box<SessionRow>),
-    InTurn(JoinHandle<(Box<SessionRow>, Result<TurnEnd, AgentError>)>),
+    InTurn(JoinHandle<(Box<SessionRow>, Result<AgentTurnEnd, AgentError>)>),
     Lost,
 }
 
@@ -47,6 +47,14 @@ impl AgentSession {
     pub(crate) fn set_parent_call_time(&self, time: &Arc<dyn CallTime>) {
         // The call that opens the session sets it once and closes the session again.
         let _ = self.context.parent_call_time.set(Arc::clone(time));
+    }
+
+    /// Sets the asker of the call that the session works for, if the call has its own.
+    pub(crate) fn set_call_asker(&self, asker: Option<&Arc<dyn Asker>>) {
+        if let Some(asker) = asker {
+            // The call that opens the session sets it once and closes the session again.
+            let _ = self.context.call_asker.set(Arc::clone(asker));
+        }
     }
 
     pub(crate) fn context(&self) -> &Arc<AgentSessionContext> {
@@ -73,13 +81,13 @@ impl AgentSession {
         &self.context.connection
     }
 
-    /// Runs one turn. Cancelling the token or dropping the future stops the turn at the next possible moment, and haft records what
-    /// was done until then. The next operation on this session waits for that.
-    pub async fn run_turn(
+    /// Runs one turn of the present agent. Cancelling the token or dropping the future stops the turn at the next possible moment,
+    /// and haft records what was done until then. The next operation on this session waits for that.
+    pub(crate) async fn run_one_turn(
         &mut self,
         prompt: TurnPrompt,
         cancellation: CancellationToken,
-    ) -> Result<TurnEnd, AgentError> {
+    ) -> Result<AgentTurnEnd, AgentError> {
         match &prompt {
             TurnPrompt::Message(text) if text.trim().is_empty() => {
                 return Err(AgentError::EmptyPrompt);
@@ -125,7 +133,7 @@ impl AgentSession {
     }
 
     /// Waits for the turn that runs, takes its row back and returns how the turn ended.
-    async fn join_turn(&mut self) -> Result<TurnEnd, AgentError> {
+    async fn join_turn(&mut self) -> Result<AgentTurnEnd, AgentError> {
         let SessionRowState::InTurn(turn) = &mut self.row_state else {
             return Err(AgentError::Panicked);
         };

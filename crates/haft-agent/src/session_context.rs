@@ -2,16 +2,18 @@
 //! nothing.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
-use haft::{Connection, ResumeMode, Run};
-use haft_contract::{BoxFuture, CallTime, Subagents};
+use haft::{Asker, Connection, ResumeMode, Run};
+use haft_contract::{AttemptAddress, BoxFuture, CallTime, Subagents};
 use haft_journal::{SessionId, SessionMode, SessionRow, SessionStatus, TokenCounts};
 use haft_model::{Model, ModelAnswerStream, ModelError, ModelRequest};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::background::BackgroundSubagents;
+use crate::call_scope::call_scope;
 use crate::definition::AgentDefinition;
 use crate::error::AgentError;
 use crate::event::{AgentEvent, AgentEventKind};
@@ -50,27 +52,41 @@ pub(crate) struct AgentSessionContext {
     pub(crate) restrictions: Vec<AgentRestrictions>,
     /// The front end's connection with the restrictions of this session.
     pub(crate) connection: Connection,
+    /// The run of the session, in which its messages are recorded.
     pub(crate) run: Run,
+    /// The run in which its calls are made: the same one, or that of a plan.
+    pub(crate) call_run: Run,
+    /// The attempt that its calls are made in.
+    pub(crate) call_scope: AttemptAddress,
     pub(crate) depth: u32,
     pub(crate) background: Arc<BackgroundSubagents>,
     /// The time of the call that waits for this session, if one does.
     pub(crate) parent_call_time: OnceLock<Arc<dyn CallTime>>,
-    pub(crate) _open_guard: SessionOpenGuard,
+    /// Asks the person in place of the host's asker, if the session works for a call that has its own.
+    pub(crate) call_asker: OnceLock<Arc<dyn Asker>>,
+    pub(crate) open_guard: SessionOpenGuard,
 }
 
 /// Keeps others in this process from opening the session.
 pub(crate) struct SessionOpenGuard {
     host: Arc<AgentHostShared>,
     session: SessionId,
+    is_released: AtomicBool,
+}
+
+impl SessionOpenGuard {
+    /// Lets others in this process open the session. The caller does nothing more in the session.
+    pub(crate) fn release(&self) {
+        if !self.is_released.swap(true, Ordering::Relaxed) {
+            let open = &self.host.open_sessions;
+            open.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.session);
+        }
+    }
 }
 
 impl Drop for SessionOpenGuard {
     fn drop(&mut self) {
-        self.host
-            .open_sessions
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .remove(&self.session);
+        self.release();
     }
 }
 
@@ -204,7 +220,11 @@ impl AgentHostShared {
         {
             return Err(AgentError::AlreadyOpen(row.id.clone()));
         }
-        let open_guard = SessionOpenGuard { host: Arc::clone(self), session: row.id.clone() };
+        let open_guard = SessionOpenGuard {
+            host: Arc::clone(self),
+            session: row.id.clone(),
+            is_released: AtomicBool::new(false),
+        };
         let subagents = self.parts.agents.subagents();
         let broken = |source| AgentError::BrokenRestrictions {
             agent: agent.name.clone(),
@@ -213,6 +233,12 @@ impl AgentHostShared {
         let connection =
             restrict_connection(&self.parts.connection, layers, &subagents).map_err(broken)?;
         let run = connection.resume(row.id.run(), ResumeMode::Continue);
+        let call_scope = call_scope(row);
+        let call_run = if call_scope.run == *run.id() {
+            run.clone()
+        } else {
+            connection.resume(call_scope.run.clone(), ResumeMode::Continue)
+        };
         let background = {
             let mut all = self.background.lock().unwrap_or_else(PoisonError::into_inner);
             all.retain(|_, shared| shared.strong_count() > 0);
@@ -233,15 +259,23 @@ impl AgentHostShared {
             restrictions: layers.to_vec(),
             connection,
             run,
+            call_run,
+            call_scope,
             depth: row.depth,
             background,
             parent_call_time: OnceLock::new(),
-            _open_guard: open_guard,
+            call_asker: OnceLock::new(),
+            open_guard,
         }))
     }
 }
 
 impl AgentSessionContext {
+    /// Returns the asker of the session's calls.
+    pub(crate) fn asker(&self) -> &dyn Asker {
+        &**self.call_asker.get().unwrap_or(&self.host.parts.asker)
+    }
+
     /// Sends an event to the observer.
     pub(crate) fn notify_observer(&self, kind: AgentEventKind) {
         self.host.parts.observer.on_event(AgentEvent { kind, session: self.id.clone() });

@@ -97,12 +97,11 @@ pub(crate) async fn child_sessions(
     }
 }
 
-/// Returns the call of a session with this id, if the call was begun.
+/// Returns the call with this id among those of a session, if the call was begun. `scope` is the attempt of its calls.
 pub(crate) async fn find_begun_call(
     host: &AgentHostShared,
-    session: &SessionId,
+    scope: &AttemptAddress,
     name: &str,
 ) -> Result<Option<CallRow>, AgentError> {
-    let scope = AttemptAddress::first_of_run(session.run());
-    Ok(host.parts.runtime.journal().by_driver_id(&scope, name).await?)
+    Ok(host.parts.runtime.journal().by_driver_id(scope, name).await?)
 }

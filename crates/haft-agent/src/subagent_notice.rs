@@ -5,6 +5,7 @@ use haft_contract::{BoxFuture, Effect, cut};
 use haft_journal::{CallStatus, MessageRole, SessionId, SessionRecord, SessionStatus};
 
 use crate::background::SubagentEnd;
+use crate::call_scope::call_scope;
 use crate::call_title::call_title;
 use crate::error::AgentError;
 use crate::limits::BACKGROUND_TEXT_CHARS_MAX;
@@ -76,10 +77,14 @@ fn titles_in_doubt<'a>(
 ) -> BoxFuture<'a, Result<Vec<String>, AgentError>> {
     Box::pin(async move {
         let mut titles = Vec::new();
+        let Some(row) = host.parts.runtime.journal().session(session).await? else {
+            return Ok(titles);
+        };
+        let scope = call_scope(&row);
         let entries = load_entries(host, session).await?;
         for part in entries.iter().flat_map(|entry| &entry.parts) {
             let Some(name) = part.tool_call_id.as_deref() else { continue };
-            let Some(call) = find_begun_call(host, session, name).await? else { continue };
+            let Some(call) = find_begun_call(host, &scope, name).await? else { continue };
             let is_open = matches!(call.status, CallStatus::Intended | CallStatus::Unknown);
             if is_open
                 && call.effect == Effect::Once

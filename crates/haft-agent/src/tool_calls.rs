@@ -14,6 +14,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::call_answer::{set_call_answer, tool_result_event, unmade_envelope};
+use crate::call_scope::task_attempt;
 use crate::call_title::call_title;
 use crate::error::AgentError;
 use crate::event::AgentEventKind;
@@ -98,7 +99,7 @@ pub(crate) async fn make_open_calls(
         new = pending;
     } else {
         for call in pending {
-            let row = find_begun_call(&context.host, &context.id, &call.id).await?;
+            let row = find_begun_call(&context.host, &context.call_scope, &call.id).await?;
             if row.is_some() { begun.push(call) } else { new.push(call) }
         }
     }
@@ -200,6 +201,7 @@ async fn make_call(
     };
     let asker = NotifyingAsker { context: Arc::clone(context), id: pending.id.clone() };
     let call = Call {
+        task_attempt: task_attempt(&context.call_scope),
         driver_call_id: Some(pending.id.clone()),
         cancellation: stop.child_token(),
         parent_time: context.parent_call_time.get().cloned().unwrap_or_else(|| Arc::new(())),
@@ -207,7 +209,7 @@ async fn make_call(
         subagents: (context.host.subagents_of_call)(context, &pending.id),
         ..Call::new(&pending.tool, input)
     };
-    match context.run.call(call).await {
+    match context.call_run.call(call).await {
         // The tool may parse its input differently since the call was begun.
         Err(RunError::Diverged(divergence)) => {
             let error_text = format!(
@@ -265,7 +267,7 @@ struct AskEventGuard<'a> {
 
 impl NotifyingAsker {
     fn inner_asker(&self) -> &dyn Asker {
-        &*self.context.host.parts.asker
+        self.context.asker()
     }
 
     fn begin_ask_event(&self) -> AskEventGuard<'_> {

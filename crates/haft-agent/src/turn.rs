@@ -5,8 +5,8 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use haft_journal::{
-    MessageFinish, MessageKind, MessageRole, SessionDurability, SessionMessage, SessionRow,
-    SessionStatus,
+    MessageFinish, MessageKind, MessagePart, MessageRole, SessionDurability, SessionMessage,
+    SessionRow, SessionStatus,
 };
 use haft_model::{ModelError, ModelRequest, ModelUsage, ToolOffer};
 use tokio_util::sync::CancellationToken;
@@ -17,6 +17,7 @@ use crate::error::AgentError;
 use crate::event::AgentEventKind;
 use crate::incoming_answer::{IncomingAnswer, ReceivedAnswer};
 use crate::limits::{BROKEN_ANSWERS_MAX, TOLD_MAX};
+use crate::plan_exit::agreed_plan;
 use crate::prompt::system_prompt;
 use crate::session_context::AgentSessionContext;
 use crate::session_log::SessionLog;
@@ -55,6 +56,18 @@ pub enum TurnEnd {
     },
 }
 
+/// How a turn of one agent ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum AgentTurnEnd {
+    /// The turn is over.
+    Ended(TurnEnd),
+    /// A person agreed to this plan, and another agent carries it out in the same session.
+    HandedOver {
+        /// The plan.
+        plan: String,
+    },
+}
+
 /// Runs one turn in a session and updates the session's row.
 ///
 /// The first event of the turn follows once its prompt is on disk: a program that saw an event can resume the session.
@@ -63,8 +76,9 @@ pub(crate) async fn run_turn(
     row: &mut SessionRow,
     prompt: TurnPrompt,
     stop: CancellationToken,
-) -> Result<TurnEnd, AgentError> {
+) -> Result<AgentTurnEnd, AgentError> {
     let mut usage = ModelUsage::default();
+    let mut agreed_plan = None;
     let mut is_begun = false;
     let end = match SessionLog::load(context, row.clone()).await {
         Err(err) => Err(err),
@@ -76,9 +90,13 @@ pub(crate) async fn run_turn(
                 is_begun: false,
                 broken_answers: 0,
                 failed_message: None,
+                agreed_plan: None,
             };
             let end = turn.run(prompt).await;
             is_begun = turn.is_begun;
+            // A turn that was stopped hands nothing over; the next one does.
+            agreed_plan =
+                turn.agreed_plan.take().filter(|_| matches!(end, Ok(TurnEnd::Done { .. })));
             if matches!(end, Ok(TurnEnd::Aborted)) {
                 context.background.stop_all();
             }
@@ -118,7 +136,10 @@ pub(crate) async fn run_turn(
         Err(err) => ("failed", Some(err.to_string())),
     };
     context.notify_observer(AgentEventKind::TurnEnded { end: name, error, usage });
-    end
+    end.map(|end| match agreed_plan {
+        Some(plan) => AgentTurnEnd::HandedOver { plan },
+        None => AgentTurnEnd::Ended(end),
+    })
 }
 
 struct AgentTurn {
@@ -131,6 +152,8 @@ struct AgentTurn {
     broken_answers: u32,
     /// The empty answer that records why the turn failed.
     failed_message: Option<SessionMessage>,
+    /// The plan that a person agreed to hand over.
+    agreed_plan: Option<String>,
 }
 
 impl AgentTurn {
@@ -181,6 +204,11 @@ impl AgentTurn {
                 let Some(last) = self.log.entries.iter().rev().find(is_spoken) else {
                     return Err(AgentError::NothingSaid(self.log.context.id.clone()));
                 };
+                // The process may have died between the agreement and the turn of the other agent.
+                self.agreed_plan = self.find_agreed_plan(&last.parts);
+                if self.agreed_plan.is_some() {
+                    return Ok(TurnEnd::Done { text: last.text() });
+                }
                 let notice = match (last.message.role, last.message.finish) {
                     (MessageRole::User, _) | (_, Some(MessageFinish::ToolCalls)) => None,
                     (_, Some(MessageFinish::Stop | MessageFinish::Other)) => {
@@ -214,6 +242,11 @@ impl AgentTurn {
         Ok(TurnEnd::StepsSpent)
     }
 
+    /// Returns the plan of a message that a person agreed to hand over. The agent of a subagent's session never changes.
+    fn find_agreed_plan(&self, parts: &[MessagePart]) -> Option<String> {
+        agreed_plan(parts).filter(|_| self.log.row.parent_id.is_none())
+    }
+
     fn notify_begun(&mut self) {
         self.is_begun = true;
         self.log.context.notify_observer(AgentEventKind::TurnStarted);
@@ -245,7 +278,7 @@ impl AgentTurn {
                 parameters: contract.listed_parameters(),
             };
             let tools: Vec<ToolOffer> = {
-                let can_ask = context.host.parts.asker.can_ask();
+                let can_ask = context.asker().can_ask();
                 context.connection.tools_listed_for(can_ask).into_iter().map(offer).collect()
             };
             if compaction::is_context_full(&self.log, system, &tools) && !is_compacted {
@@ -331,8 +364,15 @@ impl AgentTurn {
                         let new = OpenCallSelection::New;
                         let made =
                             tool_calls::make_open_calls(&mut self.log, last, new, &self.stop).await;
+                        let entry = self.log.entries.get(last);
+                        self.agreed_plan =
+                            entry.and_then(|entry| self.find_agreed_plan(&entry.parts));
+                        let is_handed_over = self.agreed_plan.is_some();
                         made.map(|()| match self.stop.is_cancelled() {
                             true => ControlFlow::Break(TurnEnd::Aborted),
+                            false if is_handed_over => {
+                                ControlFlow::Break(TurnEnd::Done { text: String::new() })
+                            }
                             false => ControlFlow::Continue(()),
                         })
                     }

@@ -5,6 +5,7 @@ pub mod agent;
 mod lsp;
 mod record;
 pub mod snapshots;
+pub mod task_agents;
 mod tools;
 mod watchdogs;
 mod web;
@@ -15,14 +16,14 @@ use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
 use haft::{
-    AD_HOC_PATTERN, ConfineMode, Connection, ConnectionOptions, ModelView, ReadablePaths, Registry,
-    Runtime, RuntimeParts, Sandbox, ToolListing, WorkspaceRoots,
+    AD_HOC_PATTERN, ConfineMode, Connection, ConnectionOptions, ModelView, PLAN_FRONT_END,
+    ReadablePaths, Registry, Runtime, RuntimeParts, Sandbox, ToolListing, WorkspaceRoots,
 };
-use haft_agent::AgentRegistry;
-use haft_contract::{PatternVariables, RunId};
+use haft_agent::{AgentRegistry, plan_exit_tool};
+use haft_contract::{PatternVariables, RunId, SubagentSummary};
 use haft_journal::{Journal, MemoryJournal};
 use haft_mcp::ServerDiscovery;
-use haft_plan::drive::{PLAN_TOOL, plan_tool};
+use haft_plan::drive::{AGENT_NODE_TOOL, PERSON_NODE_TOOL, PLAN_TOOL, plan_tools};
 use haft_policy::{Rule, RuleAction, RuleScope};
 use haft_sandbox::{Enforcement, Launcher, Mechanisms, Network};
 use haft_tools::Profile;
@@ -35,6 +36,11 @@ use crate::host::AppHost;
 use crate::host_paths::{HostPaths, canonical_outside_roots, git_identity};
 use crate::settings::EffectiveSettings;
 use crate::{environment, haft_files, id, permission_names, process_identity, sidecars, skills};
+
+/// The front end of MCP clients.
+const MCP: &str = "mcp";
+/// The tool by which one agent gives a task to another.
+const TASK_TOOL: &str = "task";
 
 /// Returns the tools that the settings offer.
 ///
@@ -105,6 +111,15 @@ pub async fn serving_runtime(
     runtime_opening(journal, &tools, settings, host).await
 }
 
+/// Returns a runtime like [`serving_runtime`], for agents that a person talks to. They have a further tool, by which one agent hands
+/// over to another.
+async fn agent_runtime(settings: &EffectiveSettings, host: &AppHost) -> Result<Runtime, AppError> {
+    let journal = settings.durability.journal.open();
+    let mut tools = AvailableTools::find_with(settings, host, ServerDiscovery::Serving).await?;
+    tools.add(plan_exit_tool())?;
+    runtime_opening(journal, &tools, settings, host).await
+}
+
 /// Returns a runtime that records calls of these tools in the journal of the settings.
 ///
 /// # Errors
@@ -160,12 +175,32 @@ pub async fn plan_runtime(
 ) -> Result<Runtime, AppError> {
     let journal = settings.durability.journal.open();
     let mut parts = recording_parts(journal, tools, settings, host).await?;
-    parts.registry.add(plan_tool())?;
-    // A rule that denies everything must not keep a plan from being recorded: recording it has no effect outside.
-    parts.rules.push((RuleScope::Manifest, Rule::new(PLAN_TOOL, "*", RuleAction::Allow)));
+    add_plan_tools(&mut parts)?;
     let runtime = Runtime::new(parts)?;
     tools.watch_server_changes(&runtime, settings);
     Ok(runtime)
+}
+
+/// Adds the tools that a driver of plans calls for its own purposes, and the rules that it needs for them.
+fn add_plan_tools(parts: &mut RuntimeParts) -> Result<(), AppError> {
+    for tool in plan_tools() {
+        parts.registry.add(tool)?;
+    }
+    // A rule about subagents holds for the agents of a plan as well.
+    let about_subagents = parts.rules.iter().filter(|(_, rule)| rule.permission == TASK_TOOL);
+    let about_agents: Vec<(RuleScope, Rule)> = about_subagents
+        .map(|(scope, rule)| {
+            (*scope, Rule { permission: AGENT_NODE_TOOL.to_owned(), ..rule.clone() })
+        })
+        .collect();
+    parts.rules.extend(about_agents);
+    // Every call of an agent is judged by itself, and a question is the person's own.
+    for tool in [AGENT_NODE_TOOL, PERSON_NODE_TOOL] {
+        parts.rules.push((RuleScope::Preset, Rule::new(tool, "*", RuleAction::Allow)));
+    }
+    // A rule that denies everything must not keep a plan from being recorded: recording it has no effect outside.
+    parts.rules.push((RuleScope::Manifest, Rule::new(PLAN_TOOL, "*", RuleAction::Allow)));
+    Ok(())
 }
 
 /// Returns the parts of a runtime that records calls and snapshots. It also removes old outputs of sessions.
@@ -197,7 +232,9 @@ pub async fn unrecorded_runtime(
     settings: &EffectiveSettings,
     host: &AppHost,
 ) -> Result<Runtime, AppError> {
-    unrecorded_plan_runtime(&AvailableTools::find(settings, host).await?, settings, host)
+    let tools = AvailableTools::find(settings, host).await?;
+    let (journal, process) = (Arc::new(MemoryJournal::new()), process_parts(settings, host)?);
+    Ok(Runtime::new(runtime_parts(journal, process, &tools, settings, host)?)?)
 }
 
 /// Returns a runtime that shows what a plan would do with these tools. Its journal is in memory.
@@ -211,7 +248,9 @@ pub fn unrecorded_plan_runtime(
     host: &AppHost,
 ) -> Result<Runtime, AppError> {
     let (journal, process) = (Arc::new(MemoryJournal::new()), process_parts(settings, host)?);
-    Ok(Runtime::new(runtime_parts(journal, process, tools, settings, host)?)?)
+    let mut parts = runtime_parts(journal, process, tools, settings, host)?;
+    add_plan_tools(&mut parts)?;
+    Ok(Runtime::new(parts)?)
 }
 
 /// Returns the parts of a runtime without snapshots. Fails if a rule names a tool or a capability that does not exist.
@@ -470,14 +509,32 @@ pub fn open_connection(
     host: &AppHost,
     front_end: &str,
 ) -> Result<Connection, AppError> {
-    let is_mcp = front_end == "mcp";
+    if front_end == MCP {
+        return open_mcp_connection(runtime, settings, host, Vec::new());
+    }
     Ok(runtime.open_connection(ConnectionOptions {
-        // Neither a client of `haft mcp` nor a caller of `haft call` sees anything before the answer to its first call.
-        holds_repeated_calls: is_mcp || front_end == "cli",
-        // A client that speaks MCP lists the tools to a model.
-        listing: if is_mcp { ToolListing::Searched } else { ToolListing::All },
-        model_view: is_mcp.then(|| model_view(settings)).flatten(),
+        // A caller of `haft call` sees nothing before the answer to its first call.
+        holds_repeated_calls: front_end == "cli",
+        listing: ToolListing::All,
         ..connection_options(runtime, settings, host, front_end)?
+    })?)
+}
+
+/// Opens a connection for an MCP client, which can give tasks to these agents. Without agents, it has no tool `task`.
+pub fn open_mcp_connection(
+    runtime: &Runtime,
+    settings: &EffectiveSettings,
+    host: &AppHost,
+    subagents: Vec<SubagentSummary>,
+) -> Result<Connection, AppError> {
+    Ok(runtime.open_connection(ConnectionOptions {
+        // A client sees nothing before the answer to its first call.
+        holds_repeated_calls: true,
+        // A client that speaks MCP lists the tools to a model.
+        listing: ToolListing::Searched,
+        model_view: model_view(settings),
+        subagents,
+        ..connection_options(runtime, settings, host, MCP)?
     })?)
 }
 
@@ -502,6 +559,34 @@ fn model_view(settings: &EffectiveSettings) -> Option<ModelView> {
         Profile::Contract => Some(ModelView { shown_chars_max: settings.shown_chars }),
         Profile::Smithers => None,
     }
+}
+
+/// Opens the connection that drives a plan whose nodes may give tasks to these agents.
+pub fn open_plan_connection(
+    runtime: &Runtime,
+    settings: &EffectiveSettings,
+    host: &AppHost,
+    agents: &[SubagentSummary],
+) -> Result<Connection, AppError> {
+    Ok(runtime.open_connection(ConnectionOptions {
+        subagents: agents.to_vec(),
+        ..connection_options(runtime, settings, host, PLAN_FRONT_END)?
+    })?)
+}
+
+/// Opens the connection of the agents of a plan. Their calls belong to the run of the plan.
+fn open_plan_agent_connection(
+    runtime: &Runtime,
+    settings: &EffectiveSettings,
+    host: &AppHost,
+    agents: &AgentRegistry,
+) -> Result<Connection, AppError> {
+    Ok(runtime.open_connection(ConnectionOptions {
+        listing: ToolListing::Searched,
+        model_view: model_view(settings),
+        subagents: agents.subagents(),
+        ..connection_options(runtime, settings, host, PLAN_FRONT_END)?
+    })?)
 }
 
 /// Returns the options of a connection with the rules of the user's flags.

@@ -476,6 +476,7 @@ fn login_step(err: &ToolError) -> Option<NextStep> {
         | Remedy::Unprotect(_)
         | Remedy::Trust
         | Remedy::Settle(_)
+        | Remedy::AnswerQuestion(_)
         | Remedy::NameFiles(_) => None,
     })
 }

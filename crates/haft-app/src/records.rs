@@ -11,7 +11,9 @@ mod undo_references;
 pub use call_summary::input_summary;
 pub use dead_holders::abandon_dead_runs;
 pub use doubts::{find_doubts, is_holder_dead, is_in_doubt};
-pub use run_session::{RunSession, find_run_session, is_session_run};
+pub use run_session::{
+    NodeSession, RunSession, find_node_sessions, find_run_session, is_session_run,
+};
 pub use settlement::{SettleError, record_verdict, settle_call};
 pub use undo_references::{UndoReference, UndoneCalls, find_undo_references};
 

@@ -41,6 +41,8 @@ use crate::commands::plan::{PlanArgs, PlanCommand};
 use crate::error::{CommandError, CommandResult, CommandStatus};
 use crate::views::output;
 use haft_app::host::AppHost;
+#[cfg(feature = "agent")]
+use haft_app::named_models;
 
 /// Runs a command that asks no model, and ends the process with the command's status.
 pub fn haft_main() -> ! {
@@ -108,6 +110,12 @@ fn run_of_agent(cli: Cli) -> CommandResult {
         CliCommand::Plan(PlanArgs { command: PlanCommand::Make(args) }) => {
             block_on(agent_program::make_plan::run(args, cx))
         }
+        CliCommand::Mcp(McpArgs { placement, command: None }) => {
+            block_on(commands::mcp::run(&placement, cx, Some(named_models)))
+        }
+        CliCommand::Serve(args) => block_on(commands::serve::run(&args, cx, Some(named_models))),
+        CliCommand::Run(args) => block_on(commands::run::run(args, cx, Some(named_models))),
+        CliCommand::Resume(args) => block_on(commands::resume::run(args, cx, Some(named_models))),
         _ => programs::replace_with(programs::HAFT, &cx.host),
     }
 }
@@ -118,8 +126,8 @@ fn run_of_haft(cli: Cli) -> CommandResult {
         CliCommand::Sessions(args) => block_on(commands::sessions::run(args, &cx()?)),
         CliCommand::Call(args) => block_on(commands::call::run(args, &cx()?)),
         CliCommand::Tools(args) => block_on(commands::tools::run(&args, &cx()?)),
-        CliCommand::Run(args) => block_on(commands::run::run(args, &cx()?)),
-        CliCommand::Resume(args) => block_on(commands::resume::run(args, &cx()?)),
+        CliCommand::Run(args) => block_on(commands::run::run(args, &cx()?, None)),
+        CliCommand::Resume(args) => block_on(commands::resume::run(args, &cx()?, None)),
         CliCommand::Plan(args) => block_on(commands::plan::run(args, &cx()?)),
         CliCommand::Runs(args) => block_on(commands::runs::run(args, &cx()?)),
         CliCommand::Diff(args) => block_on(commands::diff::run(args, &cx()?)),
@@ -127,12 +135,12 @@ fn run_of_haft(cli: Cli) -> CommandResult {
         #[cfg(feature = "inspector")]
         CliCommand::Inspect(args) => block_on(commands::inspect::run(&args, &cx()?)),
         CliCommand::Mcp(McpArgs { placement, command: None }) => {
-            block_on(commands::mcp::run(&placement, &cx()?))
+            block_on(commands::mcp::run(&placement, &cx()?, None))
         }
         CliCommand::Mcp(McpArgs { command: Some(command), .. }) => {
             block_on(commands::mcp_servers::run(command, &cx()?))
         }
-        CliCommand::Serve(args) => block_on(commands::serve::run(&args, &cx()?)),
+        CliCommand::Serve(args) => block_on(commands::serve::run(&args, &cx()?, None)),
         CliCommand::Permissions(args) => block_on(commands::permissions::run(args, &cx()?)),
         CliCommand::Registry(args) => block_on(commands::registry::run(args, &cx()?)),
         CliCommand::Agents(args) => block_on(commands::agents::run(&args, &cx()?)),

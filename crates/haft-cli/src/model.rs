@@ -5,8 +5,19 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 
 use crate::error::CommandError;
+use haft_app::host::AppHost;
 use haft_app::settings::EffectiveSettings;
 use haft_app::{ModelChoice, no_model_in};
+
+/// Returns the model that the environment names, for commands without options about models.
+pub(crate) fn model_of_environment(host: &AppHost) -> ModelChoice {
+    let variable = |name: &str| host.variable_text(name).filter(|value| !value.is_empty());
+    ModelChoice {
+        model: variable("HAFT_MODEL"),
+        base_url: variable("HAFT_BASE_URL"),
+        key_variable: variable("HAFT_KEY_VARIABLE"),
+    }
+}
 
 /// Which model is asked.
 #[derive(Args, Clone, Debug)]

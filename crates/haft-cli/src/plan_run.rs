@@ -13,7 +13,8 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use clap::Args;
-use haft::Registry;
+use haft::{Asker, HeadlessAsker, Registry};
+use haft_agent::ModelLookup;
 use haft_contract::RunId;
 use haft_journal::{Journal, JournalError};
 use haft_plan::drive::limits::{PARALLEL_DEFAULT, PARALLEL_MAX};
@@ -30,6 +31,7 @@ use crate::error::CommandError;
 use crate::views::output;
 use crate::views::plan::PlanView;
 use allow_list::{UnconfirmedListAction, allow_plan_tools, allowed_dangerous_tools};
+use haft_app::ModelChoice;
 use haft_app::compose;
 use haft_app::compose::AvailableTools;
 use haft_app::host::AppHost;
@@ -83,11 +85,21 @@ pub(crate) struct PlanRun {
     pub(crate) run: RunId,
     pub(crate) start: RunStartMode,
     pub(crate) input: Option<Value>,
+    /// The models that agent nodes ask. Only `haft-agent` has models.
+    pub(crate) models: Option<Arc<dyn ModelLookup>>,
 }
 
-/// Returns the tools of a registry as plans are checked against them.
-pub(crate) fn catalogue(registry: &Registry) -> PlanToolCatalogue {
+/// Opens the models of the settings by their names. Only `haft-agent` can.
+pub(crate) type ModelOpener = fn(ModelChoice, &EffectiveSettings, &AppHost) -> Arc<dyn ModelLookup>;
+
+/// Returns the tools of a registry and the agents of the workspace as plans are checked against them.
+pub(crate) fn catalogue(
+    registry: &Registry,
+    settings: &EffectiveSettings,
+    host: &AppHost,
+) -> PlanToolCatalogue {
     PlanToolCatalogue::new(registry.contracts().cloned())
+        .with_agents(compose::agent::plan_agents(settings, host))
 }
 
 /// Drives a plan to its end, shows its progress, and returns its result. Questions go to the person at the terminal, who
@@ -103,10 +115,13 @@ pub(crate) async fn drive(
     let person = person.map(TerminalAsker::for_many_calls);
     let unconfirmed =
         if person.is_some() { UnconfirmedListAction::Ask } else { UnconfirmedListAction::Warn };
+    // A tool that the plan may call is not one that its agents may call.
+    let agent_settings = settings.clone();
     let settings = allow_plan_tools(&work, settings, args, unconfirmed, host).await?;
     let runtime = compose::plan_runtime(&work.tools, &settings, host).await?;
     compose::recover(&runtime, host).await?;
-    let session = compose::open_connection(&runtime, &settings, host, FRONT_END)?;
+    let agents = compose::agent::plan_agents(&settings, host);
+    let session = compose::open_plan_connection(&runtime, &settings, host, &agents)?;
     // Long outputs exist only in the sidecars. Later commands remove old ones.
     session.keep_outputs();
     warn_unknown_tools(&settings, &runtime.registry());
@@ -116,7 +131,19 @@ pub(crate) async fn drive(
     let view = PlanView::begin(&work.plan, setting_args.json)?;
     let asker = person.map(|person| Arc::new(PlanAsker::new(person, view.screen())));
     let stops = PlanStopTokens::listen(&work.run, view.screen(), asker.clone())?;
-    let asking = asker.map(|asker| DangerousToolAsker {
+    let asker: Arc<dyn Asker> = match asker {
+        Some(asker) => asker,
+        None => Arc::new(HeadlessAsker),
+    };
+    let agent_host = match work.models.clone().filter(|_| work.plan.plan().has_agent_nodes()) {
+        Some(models) => {
+            let asker = Arc::clone(&asker);
+            let settings = &agent_settings;
+            Some(compose::agent::plan_agent_host(models, asker, &runtime, settings, host).await?)
+        }
+        None => None,
+    };
+    let asking = Some(DangerousToolAsker {
         asker,
         session: work.run.to_string(),
         root: runtime.roots().workspace().to_owned(),
@@ -127,6 +154,10 @@ pub(crate) async fn drive(
         bounds: bounds(args, &settings, &work.plan),
         allow: allowed_dangerous_tools(args, &settings, &runtime.registry()),
         asking,
+        agents: match &agent_host {
+            Some(host) => host.plan_subagents(),
+            None => Arc::new(()),
+        },
         events: view.event_sink(),
         stop: stops.stop.clone(),
         abort: stops.abort.clone(),
@@ -148,6 +179,9 @@ pub(crate) async fn drive(
             err => CommandError::failed(err).hint(format!("haft runs show {}", work.run)),
         }),
     };
+    if let Some(agent_host) = agent_host {
+        agent_host.close().await;
+    }
     runtime.shut_down().await;
     driven
 }

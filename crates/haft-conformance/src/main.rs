@@ -51,6 +51,7 @@ async fn serve() -> Result<(), Failure> {
             explain: |err| err.to_string(),
             state_key: random::<STATE_KEY_BYTES>().map_err(|err| err.to_string())?,
             resource_provider: Some(Arc::clone(&offerings) as _),
+            task_host: None,
         })
     };
     let server = HttpServer::new(open()?, Box::new(open));

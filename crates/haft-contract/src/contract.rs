@@ -58,6 +58,12 @@ pub struct Contract {
     /// Whether all that a call does is to have subagents do something, whose own calls are judged and recorded one by one.
     #[serde(skip)]
     pub delegates: bool,
+    /// Whether only haft calls the tool, for its own purposes. No agent is offered it, and no agent can call it.
+    #[serde(skip)]
+    pub is_internal: bool,
+    /// Whether an agent has the tool only if the agent names it, and no other connection has it.
+    #[serde(skip)]
+    pub only_if_named: bool,
     /// The data that the tool keeps in the connection, if any.
     #[serde(skip)]
     pub connection_store: Option<ConnectionStore>,

@@ -87,6 +87,7 @@ pub use host::{
     ToolMatch, UserQuestion,
 };
 pub use net::{Method, Net, NetBody, NetRequest, NetResponse};
+pub use schema::schema_of;
 pub use subagent::{
     NO_SUBAGENTS_TEXT, SubagentAnswer, SubagentCall, SubagentSummary, SubagentTask,
 };

@@ -115,6 +115,8 @@ pub enum Remedy {
     Trust,
     /// The caller names the files that are meant, in place of these directories.
     NameFiles(Vec<String>),
+    /// The user resumes the run of this name where a person can answer.
+    AnswerQuestion(String),
 }
 
 /// A permission rule that allows what its pattern picks.
@@ -154,6 +156,7 @@ impl Refusal {
                 | Remedy::AllowHost(_)
                 | Remedy::AddRule(_)
                 | Remedy::Login(_)
+                | Remedy::AnswerQuestion(_)
                 | Remedy::Trust,
             ) => return Some(format!("Go on without it, or tell the user: {steps}.")),
             // The reason asks to leave the path, or to have the user change it.
@@ -239,6 +242,9 @@ impl fmt::Display for Remedy {
             Self::Login(server) => write!(f, "log in to the server {server}"),
             Self::NameFiles(paths) => {
                 write!(f, "name the files that are meant, in place of {}", paths.join(", "))
+            }
+            Self::AnswerQuestion(run) => {
+                write!(f, "resume run {run} where a person can answer its question")
             }
         }
     }

@@ -6,7 +6,7 @@ use schemars::{JsonSchema, Schema};
 use serde_json::Value;
 
 /// Returns the trimmed JSON Schema of `T`.
-pub(crate) fn schema_of<T: JsonSchema>() -> Value {
+pub fn schema_of<T: JsonSchema>() -> Value {
     let mut settings = SchemaSettings::draft2020_12();
     settings.inline_subschemas = true;
     settings.meta_schema = None;

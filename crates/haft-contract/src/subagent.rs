@@ -18,7 +18,7 @@ pub struct SubagentSummary {
 }
 
 /// A task that a subagent is to do.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct SubagentTask {
     /// The name of the subagent.
     pub subagent_type: String,
@@ -28,6 +28,12 @@ pub struct SubagentTask {
     pub background: bool,
     /// Data of the caller that haft keeps with the task.
     pub metadata: Option<Map<String, Value>>,
+    /// The only tools that the subagent may use, by id; `None` for all that it has.
+    pub tools: Option<Vec<String>>,
+    /// The JSON Schema of the answer. With one, the answer is JSON that satisfies it.
+    pub output: Option<Value>,
+    /// The maximum of answers of the model in one turn, below that of the subagent.
+    pub max_steps: Option<u32>,
 }
 
 /// The result of a task.

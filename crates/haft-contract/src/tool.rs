@@ -117,6 +117,8 @@ impl Tool {
                 calls_at_once_max: None,
                 only_changes_files: false,
                 delegates: false,
+                is_internal: false,
+                only_if_named: false,
                 connection_store: None,
                 listed_if: ListingCondition::Always,
             },
@@ -316,6 +318,18 @@ impl ToolBuilder {
     /// Says when the tool is listed to a model. The default is always.
     pub fn listed_if(mut self, condition: ListingCondition) -> Self {
         self.contract.listed_if = condition;
+        self
+    }
+
+    /// Declares that only haft calls the tool, such as a driver of plans. Agents neither see nor call it.
+    pub fn internal(mut self) -> Self {
+        self.contract.is_internal = true;
+        self
+    }
+
+    /// Declares that only agents have the tool whose list of tools names it.
+    pub fn only_if_named(mut self) -> Self {
+        self.contract.only_if_named = true;
         self
     }
 

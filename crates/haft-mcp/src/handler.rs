@@ -46,7 +46,7 @@ use crate::request_state::{CallBinding, RequestStateSigner};
 use crate::resource_provider::{McpCompletion, McpPrompt, McpResource, McpResourceProvider};
 use crate::resource_subscriptions::{self, ResourceSubscriptions};
 use crate::runs::{ConnectionRuns, run_error};
-use crate::server_parts::{McpServerParts, RefusalAdviser, RunErrorExplainer};
+use crate::server_parts::{McpServerParts, McpTaskHost, RefusalAdviser, RunErrorExplainer};
 use crate::skill_prompts::{filled_in, skill_call, skill_prompts};
 use crate::suspended_calls::{SuspendedCallOutcome, SuspendedCalls};
 use crate::tool::mcp_tool;
@@ -82,6 +82,7 @@ pub(crate) struct McpServerHandler {
     explain: RunErrorExplainer,
     advise: RefusalAdviser,
     resource_provider: Option<Arc<dyn McpResourceProvider>>,
+    task_host: Option<Arc<dyn McpTaskHost>>,
     subscriptions: ResourceSubscriptions,
     // Written when an older client sets its level, read by each of its calls.
     log_level: Mutex<Option<LogLevel>>,
@@ -109,6 +110,7 @@ impl McpServerHandler {
             advise,
             state_key,
             resource_provider,
+            task_host,
         } = server;
         let own = connection.resume(run, resume);
         Self {
@@ -120,6 +122,7 @@ impl McpServerHandler {
             explain,
             advise,
             resource_provider,
+            task_host,
             subscriptions: ResourceSubscriptions::default(),
             log_level: Mutex::default(),
             runtime,
@@ -158,7 +161,11 @@ impl McpServerHandler {
         let Some(state) = request.request_state.take() else {
             let mut call = Call::new(tool.clone(), input);
             (call.task_attempt, call.driver_call_id) = (meta.address, meta.driver_call_id);
-            let passing = InFlightCall::new(run, call, dialog.open_channel());
+            let lines = dialog.open_channel();
+            if let Some(host) = &self.task_host {
+                call.subagents = host.call_subagents(lines.asker.clone());
+            }
+            let passing = InFlightCall::new(run, call, lines);
             let request =
                 ToolCallRequest { tool, ask_support: dialog, cx, early_responses: responses };
             return self.wait_with_client(passing, request, None).await;

@@ -52,6 +52,8 @@ pub use resource_provider::{
     McpCompletion, McpPrompt, McpPromptArgument, McpPromptResult, McpResource, McpResourceContents,
     McpResourceProvider,
 };
-pub use server_parts::{McpServerFactory, McpServerParts, RefusalAdviser, RunErrorExplainer};
+pub use server_parts::{
+    McpServerFactory, McpServerParts, McpTaskHost, RefusalAdviser, RunErrorExplainer,
+};
 pub use streamable_http::{HttpEndpoint, HttpServer};
 pub use tool::tool_json;

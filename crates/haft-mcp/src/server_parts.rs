@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use haft::{Clock, Connection, ResumeMode, RunError, Runtime, TaskAttempt};
-use haft_contract::{Refusal, RunId};
+use haft::{Asker, Clock, Connection, ResumeMode, RunError, Runtime, TaskAttempt};
+use haft_contract::{Refusal, RunId, Subagents};
 
 use crate::request_state::STATE_KEY_BYTES;
 use crate::resource_provider::McpResourceProvider;
@@ -30,6 +30,14 @@ pub struct McpServerParts {
     pub state_key: [u8; STATE_KEY_BYTES],
     /// Resources, prompts and completions beside those of haft, if there are any.
     pub resource_provider: Option<Arc<dyn McpResourceProvider>>,
+    /// Does the tasks of the tool `task`, if there are agents.
+    pub task_host: Option<Arc<dyn McpTaskHost>>,
+}
+
+/// Starts subagents for calls of clients.
+pub trait McpTaskHost: Send + Sync {
+    /// Returns the subagents of one call. `asker` asks the person behind the client, if the client shows forms.
+    fn call_subagents(&self, asker: Option<Arc<dyn Asker>>) -> Arc<dyn Subagents>;
 }
 
 /// Says in words why haft cannot tell what became of a call, and what to do about it.

@@ -96,6 +96,8 @@ fn contract() -> Contract {
         calls_at_once_max: None,
         only_changes_files: false,
         delegates: false,
+        is_internal: false,
+        only_if_named: false,
         connection_store: None,
         listed_if: haft_contract::ListingCondition::Always,
     }

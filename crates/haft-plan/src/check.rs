@@ -50,7 +50,8 @@ impl CheckedPlan {
         let input = input.map_or(PlanInput::Absent, PlanInput::Given);
         let mut problems = PlanProblems::default();
         for node in &self.nodes {
-            check_input_references(node.id, &node.inputs, input, &mut problems);
+            let node_and_work = (node.id, node.is_own_work());
+            check_input_references(node_and_work, &node.inputs, input, &mut problems);
         }
         if problems.is_empty() { Ok(()) } else { Err(problems.into_list()) }
     }

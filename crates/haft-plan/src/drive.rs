@@ -14,21 +14,24 @@ mod options;
 mod outcome;
 mod past_attempts;
 mod recorded_plan;
+mod repetition;
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
 use haft::{Call, Connection, ResumeMode, Run, RunError, TaskAttempt};
-use haft_contract::RunId;
+use haft_contract::{RunId, Tool};
 use haft_journal::{Journal, RunQuery};
 use serde::Serialize;
+use serde_json::Value;
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::checked::{CheckedNode, CheckedPlan};
 use crate::node_id::NodeId;
+use crate::node_tools::{agent_node_tool, person_node_tool};
 use crate::reference::ReferenceSource;
 use crate::schedule::{
     NodeAttemptEnding, NodeStartBlocker, PlanSchedule, ScheduleCommand, ScheduleEvent,
@@ -40,7 +43,9 @@ use event_reporter::PlanEventReporter;
 use node_scope::scope_name;
 use outcome::NodeOutcome;
 use past_attempts::PastAttempts;
+use repetition::add_iteration_note;
 
+pub use crate::node_tools::{AGENT_NODE_TOOL, PERSON_NODE_TOOL};
 pub use crate::schedule::{NodeRetryBackoff, PlanBounds, PlanEnding, PlanToolBounds};
 pub use error::PlanRunError;
 pub use event::{NodeWaitReason, PlanEvent, PlanEventSink};
@@ -48,6 +53,12 @@ pub use finished_plan::finished_plan;
 pub use options::{AllowedDangerousTools, DangerousToolAsker, PlanRunOptions, RunStartMode};
 pub use outcome::InDoubtNode;
 pub use recorded_plan::{PLAN_TOOL, nodes_using_call, plan_tool, recorded_plan};
+
+/// Returns the tools that a driver of plans calls for its own purposes: the one that keeps plans, and those behind agent nodes
+/// and person nodes. A runtime that drives plans has them all, and offers none of them to models.
+pub fn plan_tools() -> [Tool; 3] {
+    [plan_tool(), agent_node_tool(), person_node_tool()]
+}
 
 /// The bounds of driving a plan.
 pub mod limits {
@@ -70,7 +81,7 @@ pub struct PlanRunResult {
 
 /// Drives a plan until nothing is left to do, or something stops it.
 ///
-/// The runtime must have [`plan_tool`] registered, and rules must allow it. Its journal is `journal`. The session's front end
+/// The runtime must have the [`plan_tools`] registered, and rules must allow them. Its journal is `journal`. The session's front end
 /// should be [`haft::PLAN_FRONT_END`], so that no other caller makes calls in the run. Dropping the future cancels what runs.
 pub async fn run_plan(
     session: &Connection,
@@ -129,6 +140,8 @@ struct PlanDriver<'p> {
     nodes: Vec<TracedNode>,
     timings: Vec<Option<NodeTiming>>,
     doubts: Vec<InDoubtNode>,
+    /// The answer of the last iteration of each node that is repeated.
+    iteration_answers: HashMap<NodeId, Value>,
     /// Attempts that are being made.
     attempts: JoinSet<FinishedAttempt>,
     stops: HashMap<NodeId, CancellationToken>,
@@ -153,6 +166,7 @@ impl<'p> PlanDriver<'p> {
             nodes: plan.nodes().iter().map(traced).collect(),
             timings: vec![None; plan.nodes().len()],
             doubts: Vec::new(),
+            iteration_answers: HashMap::new(),
             dangerous_tools: Arc::new(permits),
             reports: PlanEventReporter::new(Arc::clone(&options.events)),
             attempts: JoinSet::new(),
@@ -224,7 +238,9 @@ impl<'p> PlanDriver<'p> {
         let now_ms = self.now_ms();
         for command in self.schedule.handle(happening, now_ms) {
             match command {
-                ScheduleCommand::Start { node, attempt } => self.start_attempt(node, attempt),
+                ScheduleCommand::Start { node, iteration, attempt } => {
+                    self.start_attempt(node, iteration, attempt);
+                }
                 ScheduleCommand::RetryIn { node, delay_ms } => {
                     if let Some(traced) = self.nodes.get(node.index())
                         && let Some(error) = traced.error.clone()
@@ -276,14 +292,14 @@ impl<'p> PlanDriver<'p> {
     }
 
     /// Begins an attempt; one whose references name nothing has failed before it began.
-    fn start_attempt(&mut self, id: NodeId, attempt: u32) {
+    fn start_attempt(&mut self, id: NodeId, iteration: u32, attempt: u32) {
         let plan = self.plan;
         let Some(node) = plan.node(id) else { return };
         let tool = node.contract().id.clone();
-        self.report(PlanEvent::NodeStarted { node: id, tool, attempt });
+        self.report(PlanEvent::NodeStarted { node: id, tool, iteration, attempt });
         let nodes = &self.nodes;
         let outputs = |id: NodeId| nodes.get(id.index())?.output.as_ref();
-        let inputs = match node.resolve(&outputs, self.options.input.as_ref()) {
+        let mut inputs = match node.resolve(&outputs, self.options.input.as_ref()) {
             Ok(inputs) => inputs,
             Err(err) => {
                 let is_cut = match err.reference.source {
@@ -296,17 +312,21 @@ impl<'p> PlanDriver<'p> {
                 return self.record_outcome(id, outcome);
             }
         };
-        if let Some(traced) = self.nodes.get_mut(id.index()) {
-            traced.inputs = Some(shown_inputs(&inputs, node.contract()));
+        if let Some(answer) = self.iteration_answers.get(&id) {
+            add_iteration_note(&mut inputs, iteration, node.iterations_max(), answer);
         }
-        let number = self.past_attempts.number_in_run(id, attempt);
-        if let Some(answer) = self.past_attempts.unclear_answer(id, number) {
+        if let Some(traced) = self.nodes.get_mut(id.index()) {
+            traced.begin_attempt(iteration, attempt, shown_inputs(&inputs, node.contract()));
+        }
+        let number = self.past_attempts.number_in_run((id, iteration, attempt));
+        if let Some(answer) = self.past_attempts.unclear_answer(number) {
             let how = AttemptAnswer::Recalled(Box::new(answer));
             self.attempts.spawn(std::future::ready(FinishedAttempt { node: id, answer: how }));
             return;
         }
-        let place = TaskAttempt { node: scope_name(id), iteration: 0, attempt: number };
-        let is_answered = self.past_attempts.is_answer_recorded(id, number);
+        let (_, _, number_in_run) = number;
+        let place = TaskAttempt { node: scope_name(id), iteration, attempt: number_in_run };
+        let is_answered = self.past_attempts.is_answer_recorded(number);
         let stop = CancellationToken::new();
         self.stops.insert(id, stop.clone());
         let attempt = NodeAttempt {
@@ -315,14 +335,16 @@ impl<'p> PlanDriver<'p> {
             call: Call {
                 task_attempt: place,
                 timeout_ms: Some(node.timeout_ms),
+                subagents: Arc::clone(&self.options.agents),
                 ..Call::new(node.contract().id.as_str(), inputs)
             },
             contract: Arc::clone(node.contract()),
             asker: self.options.asking.as_ref().map(|asking| Arc::clone(&asking.asker)),
+            is_answered,
             dangerous_tools: (node.contract().dangerous && !is_answered)
                 .then(|| Arc::clone(&self.dangerous_tools)),
-            call_in_doubt: self.past_attempts.call_in_doubt(id, number).cloned(),
-            seq: self.past_attempts.next_seq(id, number),
+            call_in_doubt: self.past_attempts.call_in_doubt(number).cloned(),
+            seq: self.past_attempts.next_seq(number),
             cancellation: stop,
         };
         self.attempts.spawn(attempt.run());
@@ -339,6 +361,8 @@ impl<'p> PlanDriver<'p> {
         match NodeOutcome::from_answer(how, node) {
             Ok((outcome, recording)) => {
                 recording.into_iter().for_each(|recording| self.reports.wait_for(recording));
+                let iterations = self.nodes.get(id.index()).map_or(1, |node| node.iterations);
+                let outcome = outcome.checked_for_repetition(node, iterations);
                 self.record_outcome(id, outcome);
             }
             Err(failure) => {
@@ -366,16 +390,32 @@ impl<'p> PlanDriver<'p> {
         let log = outcome.log();
         outcome.write_to_trace(traced);
         let (error, attempts) = (traced.error.clone(), traced.attempts);
+        if how == NodeAttemptEnding::Repeats
+            && let Some(answer) = traced.output.clone()
+        {
+            self.iteration_answers.insert(id, answer);
+        }
         let status = match how {
-            NodeAttemptEnding::Succeeded => NodeStatus::Succeeded,
+            NodeAttemptEnding::Succeeded | NodeAttemptEnding::Repeats => NodeStatus::Succeeded,
             NodeAttemptEnding::Failed | NodeAttemptEnding::Refused => NodeStatus::Failed,
             NodeAttemptEnding::InDoubt => NodeStatus::InDoubt,
             NodeAttemptEnding::Cancelled => NodeStatus::Cancelled,
         };
-        let is_last = how != NodeAttemptEnding::Failed || attempts >= node.attempts_max();
+        let is_last = match how {
+            NodeAttemptEnding::Repeats => false,
+            NodeAttemptEnding::Failed => attempts >= node.attempts_max(),
+            NodeAttemptEnding::Succeeded
+            | NodeAttemptEnding::Refused
+            | NodeAttemptEnding::InDoubt
+            | NodeAttemptEnding::Cancelled => true,
+        };
+        let iteration = traced.iterations.saturating_sub(1);
         let (duration_ms, replayed) = (timing.duration_ms, timing.replayed);
         if let Some(place) = self.timings.get_mut(id.index()) {
             *place = Some(timing);
+        }
+        if how == NodeAttemptEnding::Repeats {
+            self.report(PlanEvent::NodeRepeating { node: id, iteration, duration_ms, replayed });
         }
         if is_last {
             let node = id;

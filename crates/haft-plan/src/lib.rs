@@ -14,6 +14,7 @@ pub mod limits;
 mod message_text;
 mod near_names;
 mod node_id;
+mod node_tools;
 mod parse;
 mod plan;
 pub mod planner;
@@ -23,10 +24,13 @@ mod schedule;
 mod schema;
 mod tools;
 mod trace;
+mod workflow;
 
 pub use node_id::NodeId;
 pub use parse::parse;
-pub use plan::{OnFail, Plan, PlanNode};
+pub use plan::{AgentWork, OnFail, Plan, PlanNode, PlanWork, RepeatUntil};
+
+pub use workflow::{AddedTask, Task, Workflow};
 
 pub use check::{check, check_text};
 pub use checked::{CheckedNode, CheckedPlan, PlanInput};

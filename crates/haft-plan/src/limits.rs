@@ -20,6 +20,20 @@ pub const RETRIES_MAX: u8 = 10;
 ///
 /// Limit (plans): the attempt is stopped.
 pub const NODE_TIMEOUT_S_DEFAULT: u32 = 60;
+/// Default timeout of one attempt of an agent node, in seconds.
+///
+/// Limit (plans): the attempt is stopped.
+pub const AGENT_TIMEOUT_S_DEFAULT: u32 = 600;
+/// Largest `max_steps` of an agent node.
+///
+/// Limit (plans): the plan is refused.
+pub const AGENT_NODE_STEPS_MAX: u32 = 10_000;
+/// Largest `max_iterations` of a node.
+///
+/// Limit (plans): the plan is refused.
+pub const ITERATIONS_MAX: u32 = 100;
+/// Longest answer of an iteration that the agent of the next one reads, in bytes.
+pub const ITERATION_SHOWN_BYTES_MAX: usize = 16 * 1024;
 /// Longest timeout of a node, in seconds.
 ///
 /// Limit (plans): the plan is refused.

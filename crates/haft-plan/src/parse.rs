@@ -3,6 +3,7 @@
 //! other problems are found in the same pass.
 
 mod json;
+mod work;
 
 use std::collections::HashSet;
 use std::ops::RangeInclusive;
@@ -11,19 +12,19 @@ use haft::{plain_name, shown_value};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
-use crate::limits::{
-    NODE_TIMEOUT_S_DEFAULT, NODE_TIMEOUT_S_MAX, PLAN_BYTES_MAX, PLAN_NODES_MAX, RETRIES_MAX,
-};
+use crate::limits::{NODE_TIMEOUT_S_MAX, PLAN_BYTES_MAX, PLAN_NODES_MAX, RETRIES_MAX};
 use crate::message_text::shortened;
 use crate::node_id::NodeId;
 use crate::plan::{OnFail, Plan, PlanNode};
 use crate::problem::{Code, PlanProblem, PlanProblems, joined_problems};
 use crate::reference::index_of;
 use json::{PlanJson, read_json};
+pub(crate) use work::{ITERATIONS_RANGE, STEPS_RANGE};
 
 const PLAN_FIELDS: &[&str] = &["nodes", "final_output_node", "allow"];
+/// The fields that every node may have.
 const NODE_FIELDS: &[&str] =
-    &["id", "tool", "function", "inputs", "depends_on", "retry", "timeout", "on_fail", "resources"];
+    &["id", "depends_on", "retry", "timeout", "on_fail", "resources", "repeat_until"];
 /// The names that models write instead, without case and marks.
 const ALIASES: &[(&str, &str)] = &[
     ("steps", "nodes"),
@@ -58,6 +59,17 @@ const ALIASES: &[(&str, &str)] = &[
     ("onfailure", "on_fail"),
     ("onerror", "on_fail"),
     ("resource", "resources"),
+    ("subagent", "agent"),
+    ("subagenttype", "agent"),
+    ("agentname", "agent"),
+    ("instruction", "prompt"),
+    ("instructions", "prompt"),
+    ("schema", "output"),
+    ("outputschema", "output"),
+    ("responseschema", "output"),
+    ("maxturns", "max_steps"),
+    ("choices", "options"),
+    ("answers", "options"),
 ];
 /// Fields of other formats that plans do not have, without case and marks: a plan that relies on one would do something else.
 const UNSUPPORTED: &[&str] = &[
@@ -65,12 +77,8 @@ const UNSUPPORTED: &[&str] = &[
     "unless",
     "when",
     "condition",
-    "loop",
     "for",
     "foreach",
-    "while",
-    "until",
-    "repeat",
     "before",
     "next",
     "parallel",
@@ -79,8 +87,11 @@ const UNSUPPORTED: &[&str] = &[
     "onsuccess",
     "finally",
 ];
+/// Names of other formats for what `repeat_until` does, without case and marks.
+const REPETITIONS: &[&str] = &["loop", "while", "until", "repeat"];
 /// Fields of a node that a plan does not have.
-const OF_NODES: &[&str] = &["timeout", "retry", "on_fail", "resources", "depends_on"];
+const OF_NODES: &[&str] =
+    &["timeout", "retry", "on_fail", "resources", "depends_on", "repeat_until"];
 /// Further fields that plans often have in every node.
 const REMARKS: &[&str] = &["metadata", "thought", "status", "description"];
 /// Shortest name, in characters, that one wrong letter still hints at.
@@ -219,27 +230,26 @@ fn read_node(
         stand_ins.ids.insert(place);
         id
     });
-    let tool = reader.tool();
-    let function = reader.text("function");
-    let inputs = reader.inputs();
+    let (work, work_fields) = reader.work();
     let depends_on = reader.ids("depends_on");
     let retry = reader.number("retry", RETRY_RANGE).unwrap_or(0);
-    let timeout_s =
-        reader.number("timeout", TIMEOUT_RANGE).unwrap_or(u64::from(NODE_TIMEOUT_S_DEFAULT));
+    let timeout_s = reader.number("timeout", TIMEOUT_RANGE);
+    let timeout_s = timeout_s.map(|seconds| u32::try_from(seconds).unwrap_or(NODE_TIMEOUT_S_MAX));
     let on_fail = reader.on_fail();
     let resources = reader.texts("resources");
-    reader.report_misspelt(NODE_FIELDS);
+    let repeat_until = reader.repeat_until();
+    reader.report_misspelt(&[NODE_FIELDS, work_fields].concat());
     reader.report_unsupported(&[]);
     PlanNode {
         id,
-        tool,
-        function,
-        inputs,
         depends_on,
         retry: u8::try_from(retry).unwrap_or(RETRIES_MAX),
-        timeout_s: u32::try_from(timeout_s).unwrap_or(NODE_TIMEOUT_S_MAX),
+        // A plan that names the default is the same plan.
+        timeout_s: timeout_s.filter(|seconds| *seconds != work.timeout_s_default()),
+        work,
         on_fail,
         resources,
+        repeat_until,
         extras: reader.fields,
     }
 }
@@ -316,35 +326,12 @@ impl PlanFieldReader<'_> {
         self.report(field, Code::OutOfRange, message);
     }
 
-    fn tool(&mut self) -> String {
-        let tool = self.text("tool");
-        if tool.is_none() && !self.handled.contains(&"tool") {
-            self.missing("tool", "the id of a tool");
-        }
-        tool.unwrap_or_default()
-    }
-
     fn text(&mut self, field: &'static str) -> Option<String> {
         match self.take(field)? {
             Value::String(text) => Some(text),
             value => {
                 self.wrong(field, "text", &value);
                 None
-            }
-        }
-    }
-
-    fn inputs(&mut self) -> Value {
-        match self.take("inputs") {
-            None => Value::Object(Map::new()),
-            Some(value @ Value::Object(_)) => value,
-            Some(value) => {
-                self.wrong(
-                    "inputs",
-                    "an object of parameters, as {\"path\": \"README.md\"}",
-                    &value,
-                );
-                Value::Object(Map::new())
             }
         }
     }
@@ -455,6 +442,9 @@ impl PlanFieldReader<'_> {
         for name in names {
             let message = if elsewhere.contains(&name.as_str()) {
                 "a plan has no such field, only nodes have: write it in each node that it is for"
+            } else if REPETITIONS.contains(&plain_name(&name).as_ref()) {
+                "plans have no such field: a node that is repeated has repeat_until, as {\"path\": \"done\", \
+                 \"equals\": true, \"max_iterations\": 5}"
             } else if UNSUPPORTED.contains(&plain_name(&name).as_ref()) {
                 "plans have no such field, and nothing like it: leave it out"
             } else {

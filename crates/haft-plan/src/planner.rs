@@ -171,11 +171,11 @@ pub async fn make_plan(
     if request.len() > REQUEST_BYTES_MAX {
         return Err(PlanningError::RequestTooLong { bytes: request.len() });
     }
-    let listed = prompt::tools(&tools);
-    let opening = match listed.len() {
+    let (listed, agents) = (prompt::tools(&tools), prompt::agents(&tools));
+    let opening = match listed.len() + agents.len() {
         0 => return Err(PlanningError::NoTools),
         bytes if bytes > TOOLS_BYTES_MAX => return Err(PlanningError::ToolsTooLong { bytes }),
-        _ => prompt::opening(request, &listed, brief.input),
+        _ => prompt::opening(request, &listed, &agents, brief.input),
     };
     let repairs_max = brief.repairs_max.min(REPAIRS_MAX);
     let mut usage = ModelUsage::default();

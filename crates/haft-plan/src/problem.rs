@@ -68,6 +68,10 @@ codes! {
     DuplicateId => "duplicate_id",
     /// No tool has that name.
     UnknownTool => "unknown_tool",
+    /// No agent has that name.
+    UnknownAgent => "unknown_agent",
+    /// A tool that gives tasks to agents, for which there are agent nodes.
+    AgentNode => "agent_node",
     /// The function is not the tool's.
     WrongFunction => "wrong_function",
     /// A parameter that the tool requires is missing.

@@ -17,3 +17,4 @@ pub use template::InputTemplate;
 
 pub(crate) use location::{ValueLocation, named};
 pub(crate) use piece::InputTemplateFault;
+pub(crate) use read::read_path;

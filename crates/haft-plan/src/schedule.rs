@@ -63,8 +63,8 @@ struct ScheduledNode {
     attempts_max: u32,
     on_fail: OnFail,
     tool: usize,
-    /// Attempts of earlier processes whose ends are recorded.
-    attempts_recorded: u32,
+    /// For each iteration, the attempts of earlier processes whose ends are recorded.
+    attempts_recorded: Vec<u32>,
 }
 
 /// A plan that is under way.
@@ -96,6 +96,8 @@ struct NodeProgress {
     users_left: usize,
     /// Whether its resources have gone past it: it has ended, and so have all their earlier users.
     has_released: bool,
+    iteration: u32,
+    /// The attempts of the iteration that were begun.
     attempts_begun: u32,
 }
 
@@ -110,10 +112,22 @@ enum PlanPhase {
     Done,
 }
 
+impl ScheduledNode {
+    /// Returns how many attempts of an iteration need only be recalled.
+    fn attempts_recorded(&self, iteration: u32) -> u32 {
+        let place = usize::try_from(iteration).unwrap_or(usize::MAX);
+        self.attempts_recorded.get(place).copied().unwrap_or_default()
+    }
+}
+
 impl PlanSchedule {
-    /// Returns the schedule of a plan. `attempts_recorded` says of each node how many attempts of earlier processes have
-    /// ended; nodes that it does not reach have none.
-    pub(crate) fn new(plan: &CheckedPlan, bounds: &PlanBounds, attempts_recorded: &[u32]) -> Self {
+    /// Returns the schedule of a plan. `attempts_recorded` says of each node, for each iteration, how many attempts of earlier
+    /// processes have ended; nodes and iterations that it does not reach have none.
+    pub(crate) fn new(
+        plan: &CheckedPlan,
+        bounds: &PlanBounds,
+        attempts_recorded: &[Vec<u32>],
+    ) -> Self {
         let mut tools: BTreeMap<&ToolId, usize> = BTreeMap::new();
         let mut bounds_of_tools = Vec::new();
         let mut last_users: BTreeMap<&str, usize> = BTreeMap::new();
@@ -142,7 +156,7 @@ impl PlanSchedule {
                 attempts_max: node.attempts_max(),
                 on_fail: node.on_fail(),
                 tool,
-                attempts_recorded: attempts_recorded.get(place).copied().unwrap_or_default(),
+                attempts_recorded: attempts_recorded.get(place).cloned().unwrap_or_default(),
             });
         }
         Self::of_steps(steps, bounds, bounds_of_tools)
@@ -160,6 +174,7 @@ impl PlanSchedule {
                 dependencies_left: step.depends_on.len(),
                 users_left: 0,
                 has_released: false,
+                iteration: 0,
                 attempts_begun: 0,
             })
             .collect();
@@ -219,8 +234,8 @@ impl PlanSchedule {
                 self.change_state(id, NodeTransitionCause::Started);
                 if let Some(node) = self.nodes.get_mut(id.index()) {
                     node.attempts_begun += 1;
-                    let attempt = node.attempts_begun;
-                    self.commands.push(ScheduleCommand::Start { node: id, attempt });
+                    let (iteration, attempt) = (node.iteration, node.attempts_begun);
+                    self.commands.push(ScheduleCommand::Start { node: id, iteration, attempt });
                 }
             }
             if self.running < self.parallel && !self.is_recalling {
@@ -294,9 +309,11 @@ impl PlanSchedule {
 
     /// Puts a ready node where it is taken from when its turn comes.
     fn enqueue_node(&mut self, id: NodeId) {
-        let begun = self.nodes.get(id.index()).map_or(0, |node| node.attempts_begun);
-        let Some(step) = self.steps.get(id.index()) else { return };
-        if begun < step.attempts_recorded {
+        let (Some(node), Some(step)) = (self.nodes.get(id.index()), self.steps.get(id.index()))
+        else {
+            return;
+        };
+        if node.attempts_begun < step.attempts_recorded(node.iteration) {
             self.recalls.insert(id);
         } else {
             self.ready.add(step.tool, id);
@@ -312,7 +329,7 @@ impl PlanSchedule {
             return;
         }
         let attempt = node.attempts_begun;
-        let was_recorded = attempt <= step.attempts_recorded;
+        let was_recorded = attempt <= step.attempts_recorded(node.iteration);
         self.running -= 1;
         if was_recorded {
             self.is_recalling = false;
@@ -329,6 +346,23 @@ impl PlanSchedule {
                     self.unblock(*dependent);
                 }
                 self.release_resources(id);
+            }
+            NodeAttemptEnding::Repeats => {
+                if let Some(node) = self.nodes.get_mut(id.index()) {
+                    node.iteration += 1;
+                    node.attempts_begun = 0;
+                }
+                self.change_state(id, NodeTransitionCause::Repeated);
+                match self.phase {
+                    PlanPhase::Halting(_) => {
+                        self.change_state(id, NodeTransitionCause::Halted);
+                    }
+                    PlanPhase::Running
+                    | PlanPhase::Stopping
+                    | PlanPhase::InDoubt
+                    | PlanPhase::Aborting
+                    | PlanPhase::Done => self.enqueue_node(id),
+                }
             }
             NodeAttemptEnding::Failed if attempt < step.attempts_max && was_recorded => {
                 self.change_state(id, NodeTransitionCause::FailedBefore);

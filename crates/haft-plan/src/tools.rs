@@ -1,12 +1,12 @@
-//! The lookup of tools for a check, and a simple one: a list of contracts.
+//! The lookup of tools and agents for a check, and a simple one: a list of contracts and of agents.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use haft::{InputSchema, near_matches};
-use haft_contract::{Contract, ToolId};
+use haft_contract::{Contract, SubagentSummary, ToolId};
 
-/// Knows the tools that a plan may call.
+/// Knows the tools that a plan may call, and the agents that it may give tasks to.
 pub trait PlanToolLookup {
     /// Returns the tool called `name`, which may be an id or a wire name.
     fn find(&self, name: &str) -> Option<PlanTool<'_>>;
@@ -16,6 +16,11 @@ pub trait PlanToolLookup {
 
     /// Returns the names of all tools, in their order.
     fn names(&self) -> Vec<&str>;
+
+    /// Returns the agents, in the order of their names. A host without agents has none.
+    fn agents(&self) -> &[SubagentSummary] {
+        &[]
+    }
 }
 
 /// A tool as a check sees it.
@@ -32,6 +37,7 @@ pub struct PlanTool<'a> {
 pub struct PlanToolCatalogue {
     tools: BTreeMap<ToolId, PlanToolEntry>,
     wire_names: BTreeMap<String, ToolId>,
+    agents: Vec<SubagentSummary>,
 }
 
 #[derive(Debug)]
@@ -51,6 +57,13 @@ impl PlanToolCatalogue {
             catalogue.tools.insert(id, PlanToolEntry { contract, schema: OnceLock::new() });
         }
         catalogue
+    }
+
+    /// Adds the agents that a plan may give tasks to.
+    pub fn with_agents(mut self, agents: impl IntoIterator<Item = SubagentSummary>) -> Self {
+        self.agents.extend(agents);
+        self.agents.sort_unstable_by(|one, other| one.name.cmp(&other.name));
+        self
     }
 }
 
@@ -72,5 +85,9 @@ impl PlanToolLookup for PlanToolCatalogue {
 
     fn names(&self) -> Vec<&str> {
         self.tools.keys().map(ToolId::as_str).collect()
+    }
+
+    fn agents(&self) -> &[SubagentSummary] {
+        &self.agents
     }
 }

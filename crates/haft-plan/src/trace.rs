@@ -34,7 +34,10 @@ pub struct TracedNode {
     pub tool: ToolId,
     /// How far it came.
     pub status: NodeStatus,
-    /// How many attempts came to an end, of themselves or because their time was over.
+    /// How many iterations were begun, for a node that is repeated.
+    #[serde(skip_serializing_if = "is_at_most_one")]
+    pub iterations: u32,
+    /// How many attempts of the last iteration came to an end, of themselves or because their time was over.
     pub attempts: u32,
     /// Its input with references resolved, if it came so far: where the tool keeps fields out of the journal, and where it
     /// is too long, as size and SHA-256.
@@ -142,6 +145,7 @@ impl TracedNode {
             id,
             tool,
             status: NodeStatus::Pending,
+            iterations: 0,
             attempts: 0,
             inputs: None,
             output: None,
@@ -149,6 +153,15 @@ impl TracedNode {
             error: None,
             retried: Vec::new(),
             because_of: None,
+        }
+    }
+
+    /// Notes that an attempt of an iteration begins, with this input.
+    pub(crate) fn begin_attempt(&mut self, iteration: u32, attempt: u32, inputs: Value) {
+        self.inputs = Some(inputs);
+        self.iterations = iteration.saturating_add(1);
+        if attempt == 1 {
+            self.attempts = 0;
         }
     }
 }
@@ -197,6 +210,11 @@ pub(crate) fn shown_inputs(input: &Value, contract: &Contract) -> Value {
     } else {
         ContentDigest::of_value(&shown).to_value()
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature is serde's")]
+fn is_at_most_one(count: &u32) -> bool {
+    *count <= 1
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature is serde's")]

@@ -92,7 +92,7 @@ fn wanted(input: TaskInput) -> Result<SubagentTask, ToolError> {
              what the subagent has to know belongs into prompt"
         )));
     }
-    Ok(SubagentTask { subagent_type, prompt, background, metadata })
+    Ok(SubagentTask { subagent_type, prompt, background, metadata, ..SubagentTask::default() })
 }
 
 fn answered(answer: SubagentAnswer) -> TaskOutput {

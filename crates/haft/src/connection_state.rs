@@ -193,9 +193,11 @@ impl ConnectionState {
         self.restrictions.restrict_rules(rules, conditions)
     }
 
-    /// Returns whether the connection has the tool.
+    /// Returns whether the connection has the tool. Agents have restrictions, and tools of haft itself are not for them.
     pub(crate) fn has_tool(&self, contract: &Contract) -> bool {
         self.restrictions.allows_tool(&contract.id)
+            && (!contract.is_internal || self.restrictions.is_empty())
+            && (!contract.only_if_named || self.restrictions.names_tool(&contract.id))
     }
 
     /// Returns the name of a tool as callers of this connection know it.
@@ -205,7 +207,9 @@ impl ConnectionState {
 
     /// Returns whether the connection shows the tool in lists and searches.
     fn shows_tool(&self, contract: &Contract) -> bool {
-        self.has_tool(contract) && (!contract.delegates || !self.subagents.is_empty())
+        self.has_tool(contract)
+            && !contract.is_internal
+            && (!contract.delegates || !self.subagents.is_empty())
     }
 }
 

@@ -50,6 +50,8 @@ pub(crate) struct RestrictionStack {
 struct CompiledRestrictions {
     /// The tools that the level keeps; `None` for all of them.
     tools: Option<ToolScope>,
+    /// The same tools as they are written.
+    tool_names: Vec<String>,
     /// The rules of the level, which can only make decisions stricter.
     rules: RuleSet,
     /// Whether the level has rules. Without rules it decides nothing.
@@ -75,6 +77,7 @@ impl RestrictionStack {
         let is_felt = requires.is_some() || !permissions.is_empty();
         let level = CompiledRestrictions {
             tools: tools.as_deref().map(ToolScope::compile).transpose()?,
+            tool_names: tools.clone().unwrap_or_default(),
             rules: RuleSet::compile(scoped, variables, Conditions::default())?,
             has_rules: !permissions.is_empty(),
             access_key: is_felt
@@ -90,6 +93,16 @@ impl RestrictionStack {
             Arc::from(sha256_hex(canonical_json(&felt.into()).as_bytes()))
         };
         Ok(Self { stack: levels, capability_limit: bound, key })
+    }
+
+    /// Returns whether a level names the tool, and not only a glob that matches it.
+    pub(crate) fn names_tool(&self, tool: &ToolId) -> bool {
+        self.stack.iter().any(|level| level.tool_names.iter().any(|name| name == tool.as_str()))
+    }
+
+    /// Returns whether there is no level.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.stack.is_empty()
     }
 
     /// Returns whether all levels keep the tool.

@@ -11,6 +11,7 @@ mod dying;
 mod events;
 mod failing;
 mod forks;
+mod handing_over;
 mod in_doubt;
 mod kill;
 mod left;

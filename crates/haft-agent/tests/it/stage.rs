@@ -11,7 +11,7 @@ use haft::{
 use haft_agent::{
     AgentBounds, AgentDirectories, AgentEvent, AgentEventObserver, AgentHost, AgentHostParts,
     AgentPromptContext, AgentSession, ModelLookup, NewSession, RandomSource, TurnEnd, TurnPrompt,
-    WorkspaceTrust, find_agents,
+    WorkspaceTrust, find_agents, plan_exit_tool,
 };
 use haft_contract::{Cx, Effect, ErrorCode, Tool, ToolError};
 use haft_journal::{Journal, LeaseOwner, MemoryJournal, MessagePart, SessionMessage};
@@ -109,6 +109,7 @@ fn made_tools(world: &Arc<World>) -> Vec<Tool> {
         make("order", Effect::Once, false),
         make("look_long", Effect::Read, true),
         make("order_long", Effect::Once, true),
+        plan_exit_tool(),
     ]
 }
 

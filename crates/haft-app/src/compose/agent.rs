@@ -9,10 +9,10 @@ use haft::{
     load_instructions,
 };
 use haft_agent::{
-    AgentDirectories, AgentEventObserver, AgentHost, AgentHostParts, AgentPromptContext,
-    AgentRegistry, GitPromptContext, ModelLookup, RandomSource, find_agents,
+    AgentDefinition, AgentDirectories, AgentEventObserver, AgentHost, AgentHostParts,
+    AgentPromptContext, AgentRegistry, GitPromptContext, ModelLookup, RandomSource, find_agents,
 };
-use haft_contract::{BoxFuture, Envelope, SkillSummary};
+use haft_contract::{BoxFuture, Envelope, SkillSummary, SubagentSummary};
 use haft_model::{Model, ModelAnswerStream, ModelError, ModelRequest};
 use serde_json::json;
 
@@ -85,6 +85,17 @@ pub async fn agent_host(
     host: &AppHost,
 ) -> Result<ComposedAgent, AppError> {
     let told = HostCallbacks { models: front.models, asker: front.asker, watcher: front.watcher };
+    let agents = find_agents_with_warnings(settings, host);
+    let work = compose_agent(told, agents, settings, host, SurroundingsLookup::Gather).await?;
+    let agent = front.agent.map_or(work.agent, str::to_owned);
+    Ok(ComposedAgent { agent, ..work })
+}
+
+/// Finds the agents of the workspace, and notifies the host of those that cannot be used.
+pub(super) fn find_agents_with_warnings(
+    settings: &EffectiveSettings,
+    host: &AppHost,
+) -> AgentRegistry {
     let agents = find_agents(&agent_paths(settings, host));
     for problem in agents.problems.iter().take(AGENT_PROBLEMS_SAID_MAX) {
         let line = problem.line.map(|line| format!(":{line}")).unwrap_or_default();
@@ -99,9 +110,80 @@ pub async fn agent_host(
         let problems = if more == 1 { "problem" } else { "problems" };
         host.warn_with(format!("and {more} more {problems} with agents"), NextStep::CheckAgents);
     }
-    let work = compose_agent(told, agents, settings, host, SurroundingsLookup::Gather).await?;
-    let agent = front.agent.map_or(work.agent, str::to_owned);
-    Ok(ComposedAgent { agent, ..work })
+    agents
+}
+
+/// Returns the agents that a plan may give tasks to, which are those that a person or an agent can use.
+pub fn plan_agents(settings: &EffectiveSettings, host: &AppHost) -> Vec<SubagentSummary> {
+    summaries(&find_agents(&agent_paths(settings, host)))
+}
+
+fn summaries(agents: &AgentRegistry) -> Vec<SubagentSummary> {
+    let summary = |agent: &AgentDefinition| SubagentSummary {
+        name: agent.name.clone(),
+        description: agent.description.clone(),
+    };
+    agents.iter().map(summary).collect()
+}
+
+/// Puts the agents of a plan together on the runtime that drives it, and notifies `host` of agents and skills that cannot be
+/// used. Close the host before the runtime.
+///
+/// # Errors
+///
+/// Fails as [`compose::runtime`] does.
+pub async fn plan_agent_host(
+    models: Arc<dyn ModelLookup>,
+    asker: Arc<dyn Asker>,
+    runtime: &Runtime,
+    settings: &EffectiveSettings,
+    host: &AppHost,
+) -> Result<AgentHost, AppError> {
+    let agents = Arc::new(find_agents_with_warnings(settings, host));
+    let connection = compose::open_plan_agent_connection(runtime, settings, host, &agents)?;
+    connection.keep_outputs();
+    // The look at the repository is no part of the plan.
+    let prompt_context = look_around(runtime, settings, host, &agents).await?;
+    let parts = host_parts((models, agents, prompt_context), connection, runtime, settings, host);
+    Ok(AgentHost::new(AgentHostParts { asker, ..parts }))
+}
+
+/// Gathers the prompt context of agents on a connection that is only for that.
+pub(super) async fn look_around(
+    runtime: &Runtime,
+    settings: &EffectiveSettings,
+    host: &AppHost,
+    agents: &AgentRegistry,
+) -> Result<AgentPromptContext, AppError> {
+    let outside = compose::open_agent_connection(runtime, settings, host, agents)?;
+    skills::warn_of_problems(&outside, host);
+    surroundings(&outside, settings, host).await
+}
+
+/// Returns the parts of a host of agents that asks no person and whose sessions are not watched.
+pub(super) fn host_parts(
+    (models, agents, prompt_context): (
+        Arc<dyn ModelLookup>,
+        Arc<AgentRegistry>,
+        AgentPromptContext,
+    ),
+    connection: Connection,
+    runtime: &Runtime,
+    settings: &EffectiveSettings,
+    host: &AppHost,
+) -> AgentHostParts {
+    AgentHostParts {
+        runtime: runtime.clone(),
+        connection,
+        models,
+        agents,
+        prompt_context,
+        clock: host.clock(),
+        random: Arc::new(SystemRandom),
+        bounds: settings.agent.bounds(),
+        asker: Arc::new(HeadlessAsker),
+        observer: Arc::new(()),
+    }
 }
 
 /// Puts a host together that reads and changes sessions and asks no model.
@@ -151,7 +233,7 @@ async fn compose_agent(
 ) -> Result<ComposedAgent, AppError> {
     let agents = Arc::new(agents);
     let agent = settings.agent.name.as_deref().unwrap_or(AGENT_DEFAULT).to_owned();
-    let runtime = compose::serving_runtime(settings, host).await?;
+    let runtime = compose::agent_runtime(settings, host).await?;
     compose::recover(&runtime, host).await?;
     let session = compose::open_agent_connection(&runtime, settings, host, &agents)?;
     // The sidecars are all that is left of long outputs; old ones are swept away by later commands.

@@ -26,7 +26,7 @@ use crate::signals;
 use crate::views::drawing::draw_graph;
 use crate::views::output;
 use haft_app::compose::AvailableTools;
-use haft_app::{compose, quote};
+use haft_app::{compose, named_models, quote};
 
 /// Plans that `haft do` keeps in one directory.
 ///
@@ -49,7 +49,7 @@ pub(crate) async fn run(args: DoArgs, cx: &CliContext) -> CommandResult {
     }
     let wish = PlanMakingRequest { request: &request, input: given.as_ref(), settings: &settings };
     let tools = AvailableTools::find(&settings, &cx.host).await?;
-    let catalogue = plan_run::catalogue(tools.offered());
+    let catalogue = plan_run::catalogue(tools.offered(), &settings, &cx.host);
     let made = planning::request_plan(&model, tools.offered(), &catalogue, &wish).await?;
     let plan = made.checked;
     let graph = draw_graph(&PlanGraph::new(plan.plan()), io::stderr());
@@ -92,7 +92,8 @@ pub(crate) async fn run(args: DoArgs, cx: &CliContext) -> CommandResult {
         });
     }
     let run = compose::new_run(cx.host.now_ms())?;
-    let work = PlanRun { plan, tools, run, start: RunStartMode::New, input: given };
+    let models = Some(named_models(args.model.choice(), &settings, &cx.host));
+    let work = PlanRun { plan, tools, run, start: RunStartMode::New, input: given, models };
     let driven = plan_run::drive(work, &args.drive, &cx.setting_args, settings, &cx.host).await?;
     if cx.setting_args.json {
         plan_run::print_output(&driven, &cx.setting_args)?;

@@ -63,7 +63,7 @@ pub(crate) async fn run(args: PlanMakeArgs, cx: &CliContext) -> CommandResult {
         }
     }
     let tools = AvailableTools::find(&settings, &cx.host).await?;
-    let catalogue = plan_run::catalogue(tools.offered());
+    let catalogue = plan_run::catalogue(tools.offered(), &settings, &cx.host);
     let wish = PlanMakingRequest { request: &request, input: given.as_ref(), settings: &settings };
     let made = planning::request_plan(&model, tools.offered(), &catalogue, &wish).await?;
     let saved = file.as_deref().map_or(Ok(()), |path| {
@@ -112,7 +112,14 @@ pub(crate) async fn run(args: PlanMakeArgs, cx: &CliContext) -> CommandResult {
         output::print_note(format_args!("saved in {}; to run it: {command}", file.display()));
     }
     let run = compose::new_run(cx.host.now_ms())?;
-    let work = PlanRun { plan: made.checked, tools, run, start: RunStartMode::New, input: given };
+    let work = PlanRun {
+        plan: made.checked,
+        tools,
+        run,
+        start: RunStartMode::New,
+        input: given,
+        models: None,
+    };
     let asked = dry_run::tools_that_ask(&work, settings, &cx.host).await?;
     if !asked.is_empty() {
         let names: Vec<&str> = asked.iter().map(ToolId::as_str).collect();

@@ -121,7 +121,7 @@ pub(crate) fn nodes(plan: &Plan) -> String {
     let lines = plan.nodes.iter().take(NODES_LISTED_MAX).map(|node| {
         let short = |text: &str| cut(&escape_text(text), NODE_CHARS_MAX);
         let purpose = node.purpose().map(|purpose| format!(" ({})", short(purpose)));
-        let (tool, inputs) = (escape_text(&node.tool), short(&node.inputs.to_string()));
+        let (tool, inputs) = (escape_text(&node.label()), short(&node.work.input().to_string()));
         format!("{} {tool} {inputs}{}", node.id, purpose.unwrap_or_default())
     });
     let mut lines: Vec<String> = lines.collect();

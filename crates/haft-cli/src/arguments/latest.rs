@@ -4,6 +4,7 @@
 use std::cmp::Reverse;
 
 use haft_agent::limits::SUBAGENT_DEPTH_MAX;
+use haft_agent::plan_node_of;
 use haft_contract::RunId;
 use haft_journal::{
     CallQuery, Journal, JournalError, RunQuery, RunRow, SessionId, SessionQuery, SessionRow,
@@ -160,7 +161,10 @@ async fn latest_session(
         let Some(oldest) = page.last() else { break };
         query.before = Some(oldest.id.clone());
         // A session that has no parent and is not inspectable is an unfinished fork.
-        let is_seen = |session: &SessionRow| session.inspectable || session.parent_id.is_some();
+        // A session of a plan's node is part of the run of the plan.
+        let is_seen = |session: &SessionRow| {
+            (session.inspectable || session.parent_id.is_some()) && plan_node_of(session).is_none()
+        };
         let meant = page.into_iter().filter(|session| is_seen(session) && is_meant(session));
         latest = latest
             .into_iter()

@@ -3,6 +3,7 @@
 
 use haft::{Elicitation, ElicitationReply};
 use haft_contract::UserQuestion;
+use haft_plan::drive::PERSON_NODE_TOOL;
 
 use super::question_terminal::{
     ANSWER_TRIES_MAX, QuestionScreen, escape_text, indent_untrusted_within,
@@ -16,7 +17,8 @@ pub(super) fn ask_questions(
     let questions = &asked.questions;
     let count = questions.len();
     let asks = if count == 1 { "a question".to_owned() } else { format!("{count} questions") };
-    screen.show_text(&format!("\nThe agent has {asks}; what you answer allows nothing.\n"));
+    let who = if asked.tool.as_str() == PERSON_NODE_TOOL { "plan" } else { "agent" };
+    screen.show_text(&format!("\nThe {who} has {asks}; what you answer allows nothing.\n"));
     let mut answers = Vec::with_capacity(count);
     for (place, question) in questions.iter().enumerate() {
         let number = (count > 1).then(|| format!("{} of {count}", place + 1));

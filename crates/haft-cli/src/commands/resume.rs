@@ -9,7 +9,9 @@ use haft_plan::{PlanInput, check};
 
 use crate::arguments::cli_context::CliContext;
 use crate::error::{CommandError, CommandErrorKind, CommandResult, CommandStatus};
-use crate::plan_run::{self, DriveArgs, PlanRun, settle_in_doubt};
+use crate::model::ModelArgs;
+use crate::plan_run::{self, DriveArgs, ModelOpener, PlanRun, settle_in_doubt};
+use crate::programs;
 use crate::views::output;
 use haft_app::compose::AvailableTools;
 use haft_app::{quote, records};
@@ -48,10 +50,16 @@ pub(crate) struct ResumeArgs {
     retry_failed: bool,
     #[command(flatten)]
     drive: DriveArgs,
+    #[command(flatten)]
+    model: ModelArgs,
 }
 
-/// Runs the command.
-pub(crate) async fn run(args: ResumeArgs, cx: &CliContext) -> CommandResult {
+/// Runs the command. Without models, a plan that needs one is handed to the program that has them.
+pub(crate) async fn run(
+    args: ResumeArgs,
+    cx: &CliContext,
+    models: Option<ModelOpener>,
+) -> CommandResult {
     let run = RunId::parse(&args.run).map_err(CommandError::usage)?;
     let settings = cx.resolve_settings()?;
     let unknown = || {
@@ -71,7 +79,7 @@ pub(crate) async fn run(args: ResumeArgs, cx: &CliContext) -> CommandResult {
     });
     let Some((plan, input)) = kept? else {
         let (by, hint) = (row.front_end.as_str(), format!("haft run PLAN --run {run}"));
-        if by == plan_run::FRONT_END {
+        if by == plan_run::FRONT_END && !records::is_session_run(&run) {
             let message = format!(
                 "run {run} ended before its plan was kept, so no node was started: begin it again with the same name"
             );
@@ -93,6 +101,9 @@ pub(crate) async fn run(args: ResumeArgs, cx: &CliContext) -> CommandResult {
         );
         return Err(CommandError::usage(message).hint(hint));
     };
+    if models.is_none() && plan.has_agent_nodes() {
+        return programs::replace_with(programs::AGENT, &cx.host);
+    }
     // In another workspace, the paths of the plan would mean other files.
     let root = settings.root.canonicalize().map_err(|err| {
         CommandError::usage(format!("root {} cannot be used: {err}", settings.root.display()))
@@ -118,10 +129,12 @@ pub(crate) async fn run(args: ResumeArgs, cx: &CliContext) -> CommandResult {
     }
     let tools = AvailableTools::find(&settings, &cx.host).await?;
     let given = input.as_ref().map_or(PlanInput::Absent, PlanInput::Given);
-    let plan = check(&plan, &plan_run::catalogue(tools.offered()), given)
+    let catalogue = plan_run::catalogue(tools.offered(), &settings, &cx.host);
+    let plan = check(&plan, &catalogue, given)
         .map_err(|problems| plan_run::invalid_plan_error(&format!("of run {run}"), &problems))?;
     let start = if args.retry_failed { RunStartMode::RetryFailed } else { RunStartMode::Resume };
-    let mut work = PlanRun { plan, tools, run, start, input };
+    let models = models.map(|open| open(args.model.choice(), &settings, &cx.host));
+    let mut work = PlanRun { plan, tools, run, start, input, models };
     let may_ask = !args.drive.headless && !cx.setting_args.json;
     let driven = loop {
         let (again, settings) = (work.clone(), settings.clone());

@@ -10,7 +10,9 @@ use haft_plan::drive::RunStartMode;
 use crate::arguments::cli_context::CliContext;
 use crate::arguments::input;
 use crate::error::{CommandError, CommandResult};
-use crate::plan_run::{self, DriveArgs, PlanRun, PlanText, dry_run};
+use crate::model::ModelArgs;
+use crate::plan_run::{self, DriveArgs, ModelOpener, PlanRun, PlanText, dry_run};
+use crate::programs;
 use haft_app::compose;
 use haft_app::compose::AvailableTools;
 
@@ -22,6 +24,9 @@ use haft_app::compose::AvailableTools;
 /// terminal, and elsewhere refuses, unless --allow names the tool. Dangerous tools are called only if --allow names them, if
 /// you allow them at the terminal, or if you did so before for the list `allow` of this very plan. A manifest's deny rules
 /// always hold.
+///
+/// A node of a plan may also be a task for an agent, which asks a model (--model), or a question to a person, who answers at
+/// the terminal. Each call of such an agent is judged, confined and recorded like the calls of the plan.
 ///
 /// After an interrupt, running calls end and no new ones begin; a second one cancels the running calls. haft resume continues
 /// a run that was stopped or killed at any moment: finished calls are recalled and not repeated.
@@ -52,11 +57,20 @@ pub(crate) struct RunArgs {
     dry_run: bool,
     #[command(flatten)]
     drive: DriveArgs,
+    #[command(flatten)]
+    model: ModelArgs,
 }
 
-/// Runs the command.
-pub(crate) async fn run(args: RunArgs, cx: &CliContext) -> CommandResult {
+/// Runs the command. Without models, a plan that needs one is handed to the program that has them.
+pub(crate) async fn run(
+    args: RunArgs,
+    cx: &CliContext,
+    models: Option<ModelOpener>,
+) -> CommandResult {
     let text = PlanText::read(&args.file)?;
+    if models.is_none() && !args.dry_run && text.needs_model() {
+        return programs::replace_with_input(programs::AGENT, &cx.host, text.standard_input());
+    }
     let input = args.input.as_deref().map(input::read_plan_input).transpose()?;
     let run = match &args.run {
         Some(name) => RunId::parse(name).map_err(CommandError::usage)?,
@@ -65,8 +79,10 @@ pub(crate) async fn run(args: RunArgs, cx: &CliContext) -> CommandResult {
     let settings = cx.resolve_settings()?;
     let tools = AvailableTools::find(&settings, &cx.host).await?;
     let given = input.as_ref().map_or(PlanInput::Absent, PlanInput::Given);
-    let plan = text.check(&plan_run::catalogue(tools.offered()), given)?;
-    let work = PlanRun { plan, tools, run, start: RunStartMode::New, input };
+    let catalogue = plan_run::catalogue(tools.offered(), &settings, &cx.host);
+    let plan = text.check(&catalogue, given)?;
+    let models = models.map(|open| open(args.model.choice(), &settings, &cx.host));
+    let work = PlanRun { plan, tools, run, start: RunStartMode::New, input, models };
     if args.dry_run {
         return dry_run::print_dry_run(&work, &args.drive, &cx.setting_args, settings, &cx.host)
             .await;

@@ -4,19 +4,24 @@
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use clap::Args;
 use haft::{ResumeMode, Runtime, TaskAttempt};
-use haft_mcp::{HttpServer, McpServerParts};
+use haft_mcp::{HttpServer, McpServerParts, McpTaskHost};
 use haft_server::{BearerToken, HttpSite, RequestGuard};
 use serde_json::json;
 use tokio::net::TcpListener;
 
 use crate::arguments::cli_context::CliContext;
 use crate::error::{CommandError, CommandResult, CommandStatus};
+use crate::model::model_of_environment;
+use crate::plan_run::ModelOpener;
+use crate::programs;
 use crate::signals;
 use crate::views::output;
 use crate::views::remedy::advice_for_model;
+use haft_app::compose::task_agents::TaskAgents;
 use haft_app::host::AppHost;
 use haft_app::settings::EffectiveSettings;
 use haft_app::{compose, id, skills};
@@ -98,8 +103,12 @@ impl ServeToken {
     }
 }
 
-/// Runs the command.
-pub(crate) async fn run(args: &ServeArgs, cx: &CliContext) -> CommandResult {
+/// Runs the command. Without models, a server whose clients can give tasks to agents is handed to the program that has them.
+pub(crate) async fn run(
+    args: &ServeArgs,
+    cx: &CliContext,
+    models: Option<ModelOpener>,
+) -> CommandResult {
     let secret = secret(args)?;
     for host in &args.hosts {
         let is_name = !host.is_empty()
@@ -130,12 +139,19 @@ pub(crate) async fn run(args: &ServeArgs, cx: &CliContext) -> CommandResult {
         origins: args.origins.clone(),
     };
     let settings = cx.resolve_settings()?;
+    let choice = model_of_environment(&cx.host);
+    let is_model_named = choice.is_named(&settings.model);
+    if is_model_named && models.is_none() && programs::is_installed(programs::AGENT, &cx.host) {
+        return programs::replace_with(programs::AGENT, &cx.host);
+    }
     let listener = TcpListener::bind(args.listen).await.map_err(|err| cannot_listen(args, &err))?;
     let address = listener.local_addr().map_err(|err| cannot_listen(args, &err))?;
     let runtime = compose::serving_runtime(&settings, &cx.host).await?;
     compose::recover(&runtime, &cx.host).await?;
     let shutdown = signals::stop_token()?;
-    let stateless = open_server(&runtime, &settings, &cx.host)?;
+    let models = models.filter(|_| is_model_named).map(|open| open(choice, &settings, &cx.host));
+    let agents = models.map(|models| TaskAgents::find(models, &runtime, &settings, &cx.host));
+    let stateless = open_server(&runtime, agents.as_ref(), &settings, &cx.host)?;
     // All sessions find the same skills, so one warning is enough.
     if runtime.registry().contract("skill").is_some() {
         skills::warn_of_problems(&stateless.connection, &cx.host);
@@ -143,7 +159,9 @@ pub(crate) async fn run(args: &ServeArgs, cx: &CliContext) -> CommandResult {
     #[cfg(feature = "inspector")]
     let of_pages = settings.clone();
     let (opened, of_session) = (runtime.clone(), cx.host.clone());
-    let open = move || open_server(&opened, &settings, &of_session).map_err(|err| err.message);
+    let open = move || {
+        open_server(&opened, agents.as_ref(), &settings, &of_session).map_err(|err| err.message)
+    };
     let server = HttpServer::new(stateless, Box::new(open));
     let site = HttpSite::new(guard).mount(MCP_PATH, server.service());
     // No request may name «all addresses of this machine», so the server goes by another one.
@@ -193,10 +211,13 @@ pub(crate) async fn run(args: &ServeArgs, cx: &CliContext) -> CommandResult {
 /// Opens a session with a new run.
 fn open_server(
     runtime: &Runtime,
+    agents: Option<&Arc<TaskAgents>>,
     settings: &EffectiveSettings,
     host: &AppHost,
 ) -> Result<McpServerParts, CommandError> {
-    let session = compose::open_connection(runtime, settings, host, "mcp")?;
+    let subagents = agents.map(|agents| agents.subagents()).unwrap_or_default();
+    let session = compose::open_mcp_connection(runtime, settings, host, subagents)?;
+    let task_host = agents.map(|agents| agents.of_connection(&session) as Arc<dyn McpTaskHost>);
     // A later session may recall what was answered in this one, cut outputs included.
     session.keep_outputs();
     Ok(McpServerParts {
@@ -210,6 +231,7 @@ fn open_server(
         advise: advice_for_model,
         state_key: id::random_bytes()?,
         resource_provider: None,
+        task_host,
     })
 }
 

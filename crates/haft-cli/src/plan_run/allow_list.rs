@@ -147,7 +147,9 @@ async fn confirmed_tools(
         // An input that refers to outputs is shown as the plan has it: the outputs do not exist yet.
         let resolved = node.resolve(&|_| None, work.input.as_ref()).ok();
         let written = work.plan.plan().nodes.get(node.id().index());
-        let input = resolved.or_else(|| written.map(|node| json!(node.inputs))).unwrap_or_default();
+        let input = resolved
+            .or_else(|| written.map(|node| node.work.input().into_owned()))
+            .unwrap_or_default();
         let input = indent_untrusted(&[input.to_string()]);
         calls.push_str(&format!("node {}: {}\n{input}", node.id(), node.contract().id));
     }

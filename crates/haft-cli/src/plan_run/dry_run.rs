@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use haft_contract::{Effect, ToolId};
 use haft_plan::NodeId;
+use haft_plan::drive::PERSON_NODE_TOOL;
 use haft_policy::RuleAction;
 use serde::Serialize;
 use serde_json::json;
@@ -106,8 +107,10 @@ pub(crate) async fn tools_that_ask(
 ) -> Result<BTreeSet<ToolId>, CommandError> {
     let args = DriveArgs { parallel: None, allow_dangerous: false, headless: true, anyway: false };
     let nodes = predict_nodes(work, &args, settings, host).await?;
-    let asked =
-        nodes.into_iter().filter(|node| !node.dangerous && node.would == PredictedOutcome::BeAsked);
+    let asked = nodes.into_iter().filter(|node| {
+        let asks = node.tool.as_str() == PERSON_NODE_TOOL;
+        !asks && !node.dangerous && node.would == PredictedOutcome::BeAsked
+    });
     Ok(asked.map(|node| node.tool).collect())
 }
 
@@ -134,7 +137,9 @@ async fn predict_nodes(
         let is_refused = node.contract().dangerous && !allow.allows(&node.contract().id);
         let danger =
             is_refused.then(|| format!("{tool} is dangerous and --allow does not name it"));
+        let asks = tool == PERSON_NODE_TOOL;
         let (would, why) = match node.resolve(&|_| None, work.input.as_ref()) {
+            _ if asks => (PredictedOutcome::BeAsked, Some("it asks a person".to_owned())),
             Err(_) if danger.is_some() => (PredictedOutcome::BeAsked, danger),
             Err(_) => (PredictedOutcome::BeJudged, Some("its input is made of outputs".to_owned())),
             Ok(input) => {

@@ -95,9 +95,11 @@ pub(crate) fn print_end(driven: &PlanRunResult, args: &DriveArgs, setting_args: 
         (_, CommandStatus::Refused) => {
             let denied = error.filter(|error| error.code == ErrorCode::PermissionDenied);
             let refusal = denied.and_then(|error| error.refusal.as_deref());
-            match refusal.and_then(|refusal| remedy::terminal_advice(refusal).options) {
-                Some(options) => resume_command(driven, Some(&options), args, setting_args),
-                None => show,
+            let advice = refusal.map(remedy::terminal_advice).unwrap_or_default();
+            match (advice.options, advice.command) {
+                (Some(options), _) => resume_command(driven, Some(&options), args, setting_args),
+                (None, Some(command)) => command,
+                (None, None) => show,
             }
         }
         // The tool itself failed, so another call may succeed.

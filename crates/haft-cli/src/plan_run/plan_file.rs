@@ -5,7 +5,7 @@ use std::io::Read;
 use std::path::Path;
 
 use haft_plan::limits::PLAN_BYTES_MAX;
-use haft_plan::{CheckedPlan, Code, PlanInput, PlanProblem, PlanToolLookup, check_text};
+use haft_plan::{CheckedPlan, Code, PlanInput, PlanProblem, PlanToolLookup, PlanWork, check_text};
 
 use crate::error::CommandError;
 use haft_app::quote;
@@ -39,6 +39,16 @@ impl PlanText {
         Ok(Self { name, text, is_file: true })
     }
 
+    /// Returns whether the plan needs a model, as far as its form tells.
+    pub(crate) fn needs_model(&self) -> bool {
+        haft_plan::parse(&self.text).is_ok_and(|plan| plan.has_agent_nodes())
+    }
+
+    /// Returns the text if it was read from standard input, where no other program can read it again.
+    pub(crate) fn standard_input(&self) -> Option<&str> {
+        (!self.is_file).then_some(self.text.as_str())
+    }
+
     /// Checks the plan, or returns an error with all of its problems.
     pub(crate) fn check(
         &self,
@@ -62,8 +72,12 @@ impl PlanText {
             | Code::BadInput
             | Code::WrongFunction => {
                 let plan = haft_plan::parse(&self.text).ok()?;
-                let node = plan.nodes.get(problem.node?.index())?;
-                Some(format!("haft tools show {}", quote::shell(&node.tool)))
+                match &plan.nodes.get(problem.node?.index())?.work {
+                    PlanWork::Call { tool, .. } => {
+                        Some(format!("haft tools show {}", quote::shell(tool)))
+                    }
+                    PlanWork::Agent(_) | PlanWork::Person { .. } => None,
+                }
             }
             Code::NoInput if input == PlanInput::Absent => {
                 let file = if self.is_file { quote::shell(&self.name) } else { "-".to_owned() };
@@ -85,8 +99,14 @@ impl PlanText {
 /// Returns the error of a plan that cannot be used, a problem a line.
 pub(crate) fn invalid_plan_error(name: &str, problems: &[PlanProblem]) -> CommandError {
     let err = problems_error(format!("plan {name} cannot be run as it is"), problems);
-    let has_unknown_tool = problems.iter().any(|problem| problem.code == Code::UnknownTool);
-    if has_unknown_tool { err.hint("haft tools list") } else { err }
+    let has = |code: Code| problems.iter().any(|problem| problem.code == code);
+    if has(Code::UnknownTool) {
+        err.hint("haft tools list")
+    } else if has(Code::UnknownAgent) {
+        err.hint("haft agents list")
+    } else {
+        err
+    }
 }
 
 /// Returns the error of a text that is no plan, a problem a line.

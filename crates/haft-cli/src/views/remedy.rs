@@ -31,6 +31,9 @@ pub(crate) fn advice_for_model(refusal: &Refusal) -> Option<String> {
         }
         Remedy::Login(server) => format!("run haft mcp login {}", quote::shell(server)),
         Remedy::Trust => "run haft trust".to_owned(),
+        Remedy::AnswerQuestion(run) => {
+            format!("run haft resume {} at a terminal", quote::shell(run))
+        }
         Remedy::NameFiles(_) => remedy.to_string(),
     })
 }
@@ -67,6 +70,11 @@ pub(crate) fn terminal_advice(refusal: &Refusal) -> TerminalAdvice {
             }
             Remedy::Trust => advice.command = Some("haft trust".to_owned()),
             Remedy::NameFiles(_) => others.push(remedy.to_string()),
+            Remedy::AnswerQuestion(run) => {
+                let command = format!("haft resume {}", quote::shell(run));
+                advice.sentence.push_str(&format!("; to answer, run at a terminal: {command}"));
+                advice.command = Some(command);
+            }
             // The reason says to leave the file: `haft permissions explain` names the setting.
             Remedy::Unprotect(_) => {}
         }

@@ -6,6 +6,7 @@ mod editing;
 mod escaping;
 mod killing;
 mod mending;
+mod plan_nodes;
 mod postgres;
 mod refusing;
 mod transcript;

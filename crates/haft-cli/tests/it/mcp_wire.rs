@@ -9,6 +9,7 @@ mod asking;
 pub(crate) mod driver;
 mod durable;
 pub(crate) mod searching;
+mod tasks;
 
 use std::time::Instant;
 

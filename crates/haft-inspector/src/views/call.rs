@@ -285,6 +285,9 @@ fn remedy_text(remedy: &Remedy, root: &str) -> RemedyText {
             Some("/doubts".to_owned()),
         ),
         Remedy::Login(server) => (format!("Log in to the server {}.", on_one_line(server)), None),
+        Remedy::AnswerQuestion(_) => {
+            ("Resume the run where a person can answer its question.".to_owned(), None)
+        }
         Remedy::Trust => ("Trust the settings of this workspace.".to_owned(), None),
         Remedy::NameFiles(paths) => (
             format!("Name the files that are meant, not {}.", on_one_line(&paths.join(", "))),

@@ -7,7 +7,7 @@ use askama::Template;
 use haft_app::records::{find_doubts, is_holder_dead};
 use haft_contract::RunId;
 use haft_journal::{CallOrder, CallQuery, CallRow, Journal, RunRow};
-use haft_plan::drive::{PLAN_TOOL, recorded_plan};
+use haft_plan::drive::{AGENT_NODE_TOOL, PLAN_TOOL, recorded_plan};
 use haft_plan::{Plan, PlanGraph, PlanNodeMark};
 
 use super::call_line::status;
@@ -125,7 +125,11 @@ async fn latest_calls(
         let Some(last) = calls.last() else { return Ok(latest) };
         query.after_change = Some(last.change);
         for call in calls.into_iter().filter(|call| call.tool != PLAN_TOOL) {
-            let place = |call: &CallRow| (call.scope.iteration, call.scope.attempt, call.seq);
+            // The calls of an agent are in its node, too. The call of the node itself comes first.
+            let place = |call: &CallRow| {
+                let is_of_node = call.tool == AGENT_NODE_TOOL;
+                (call.scope.iteration, call.scope.attempt, is_of_node, call.seq)
+            };
             match latest.get(&call.scope.node) {
                 Some(known) if place(known) > place(&call) => {}
                 _ => {
@@ -152,7 +156,7 @@ fn node_lines(
         let above: Vec<String> = node.depends_on.iter().map(ToString::to_string).collect();
         NodeLine {
             id: node.id.index(),
-            tool: on_one_line(&node.tool),
+            tool: on_one_line(&node.label()),
             purpose: on_one_line(node.purpose().unwrap_or_default()),
             depends_on: above.join(", "),
             status: match call.filter(|call| call.scope.attempt > 1) {

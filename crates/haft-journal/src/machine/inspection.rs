@@ -24,6 +24,8 @@ pub(crate) struct Inspection {
     /// Of the run whose calls are being shown.
     keys: RunKeys,
     sessions: HashSet<SessionId>,
+    /// The sessions that were begun for a task.
+    children: HashSet<SessionId>,
     /// The session of each message.
     messages: HashMap<MessageId, SessionId>,
 }
@@ -85,6 +87,9 @@ impl Inspection {
     pub(crate) fn session(&mut self, session: &SessionRow) {
         let name = || format!("session {}", session.id);
         self.sessions.insert(session.id.clone());
+        if session.parent_id.is_some() {
+            self.children.insert(session.id.clone());
+        }
         if !self.leases.contains_key(&session.id.run()) {
             self.find("sessions are runs", format!("{} has no run", name()));
         }
@@ -132,7 +137,10 @@ impl Inspection {
             self.json("what tools are given and answer is JSON", text, name);
         }
         let run = format!("{}/", part.session_id);
-        if part.call_id.as_ref().is_some_and(|call| !call.starts_with(&run)) {
+        // A session that was begun for a task may make its calls in the run of that task, which is no session.
+        let may_be_of_task = self.children.contains(&part.session_id);
+        let is_of_task = |call: &str| may_be_of_task && !call.starts_with(SessionId::PREFIX);
+        if part.call_id.as_ref().is_some_and(|call| !call.starts_with(&run) && !is_of_task(call)) {
             self.find("calls of parts are of their session", name());
         }
     }

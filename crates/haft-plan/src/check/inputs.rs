@@ -4,9 +4,9 @@ use haft::shown_value;
 
 use super::ids::NodeIdTarget;
 use super::plan_check::PlanCheck;
-use crate::checked::PlanInput;
+use crate::checked::{PlanInput, field_in_node};
 use crate::node_id::NodeId;
-use crate::plan::PlanNode;
+use crate::plan::{PlanNode, PlanWork};
 use crate::problem::{Code, PlanProblems};
 use crate::reference::{InputTemplate, InputTemplateFault, Reference, ReferenceSource};
 use crate::schema::violations;
@@ -19,19 +19,27 @@ pub(super) fn check_inputs(
     depends_on: &[NodeId],
     check: &mut PlanCheck<'_>,
 ) -> InputTemplate {
-    let (template, errors) = InputTemplate::read(&node.inputs, "inputs");
-    if !node.inputs.is_object() {
-        let message =
-            format!("expected an object of parameters, found {}", shown_value(&node.inputs));
+    let input = node.work.input();
+    let (template, errors) = InputTemplate::read(&input, "inputs");
+    if !input.is_object() {
+        let message = format!("expected an object of parameters, found {}", shown_value(&input));
         check.problems.push_for_node(node.id, "inputs", Code::WrongType, message);
         return template;
     }
+    let is_own_work = match node.work {
+        PlanWork::Call { .. } => false,
+        PlanWork::Agent(_) | PlanWork::Person { .. } => true,
+    };
     for error in &errors {
         let (code, message) = describe(&error.malformed);
-        check.problems.push_for_node(node.id, &error.field, code, message);
+        let field = field_in_node(is_own_work, &error.field);
+        check.problems.push_for_node(node.id, field, code, message);
     }
-    check_steps(node.id, &template, depends_on, check);
-    check_input_references(node.id, &template, check.input, check.problems);
+    if is_own_work {
+        check_fields(node.id, &template, check.problems);
+    }
+    check_steps(node.id, is_own_work, &template, depends_on, check);
+    check_input_references((node.id, is_own_work), &template, check.input, check.problems);
     if let Some(tool) = tool {
         check_code(node, tool, &template, check);
         let schema = match tool.schema {
@@ -71,7 +79,8 @@ fn check_code(
 ) {
     let Some(line) = tool.contract.shell_line else { return };
     let (parameter, words) = (line.parameter, line.words);
-    let has_words = node.inputs.get(words).is_some_and(|words| !words.is_null());
+    let input = node.work.input();
+    let has_words = input.get(words).is_some_and(|words| !words.is_null());
     let code = if has_words { template.code_places(line) } else { vec![0] };
     template.each_reference("inputs", &mut |at, reference| {
         let Some(place) = at.word_place(line).filter(|place| code.contains(place)) else { return };
@@ -103,9 +112,23 @@ fn describe(malformed: &InputTemplateFault) -> (Code, String) {
     }
 }
 
+/// Checks that the references of an agent or person node stand in its texts. Whatever else such a node says must be known
+/// before the plan starts.
+fn check_fields(node: NodeId, template: &InputTemplate, problems: &mut PlanProblems) {
+    template.each_reference("inputs", &mut |at, reference| {
+        let field = at.written();
+        let field = field_in_node(true, &field);
+        if !["prompt", "question", "options["].iter().any(|text| field.starts_with(text)) {
+            let message = format!("{reference} stands where no output can: write the value itself");
+            problems.push_for_node(node, field, Code::Placeholder, message);
+        }
+    });
+}
+
 /// Checks that references to outputs reach earlier nodes that this one waits for.
 fn check_steps(
     node: NodeId,
+    is_own_work: bool,
     template: &InputTemplate,
     depends_on: &[NodeId],
     check: &mut PlanCheck<'_>,
@@ -137,13 +160,15 @@ fn check_steps(
         } else {
             return;
         };
-        problems.push_for_node(node, &at.written(), code, message);
+        problems.push_for_node(node, field_in_node(is_own_work, &at.written()), code, message);
     });
 }
 
 /// Checks that references to the input of the plan name something, as far as the input is known.
+///
+/// `node` is its id, and whether it is the work of an agent or of a person.
 pub(super) fn check_input_references(
-    node: NodeId,
+    (node, is_own_work): (NodeId, bool),
     template: &InputTemplate,
     input: PlanInput<'_>,
     problems: &mut PlanProblems,
@@ -162,7 +187,7 @@ pub(super) fn check_input_references(
         {
             problems.push_for_node(
                 node,
-                &at.written(),
+                field_in_node(is_own_work, &at.written()),
                 Code::NoInput,
                 format!("{reference} {why}"),
             );

@@ -1,53 +1,162 @@
-//! One node: its numbers, its tool, its dependencies.
+//! One node: its numbers, its work, its dependencies.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
+use haft::{InputSchema, near_matches};
 use haft_contract::Effect;
+use haft_contract::limits::{QUESTION_CHARS_MAX, QUESTION_LABEL_CHARS_MAX, QUESTION_OPTIONS_MAX};
 
 use super::ids::NodeIdTarget;
 use super::inputs::check_inputs;
 use super::plan_check::PlanCheck;
-use crate::checked::CheckedNode;
+use crate::checked::{CheckedNode, CheckedRepetition};
 use crate::limits::{RESOURCE_CHARS_MAX, RESOURCES_MAX};
-use crate::message_text::shortened;
+use crate::message_text::{listed, shortened};
 use crate::node_id::NodeId;
-use crate::parse::{RETRY_RANGE, TIMEOUT_RANGE, out_of_range};
-use crate::plan::PlanNode;
+use crate::parse::{ITERATIONS_RANGE, RETRY_RANGE, STEPS_RANGE, TIMEOUT_RANGE, out_of_range};
+use crate::plan::{AgentWork, PlanNode, PlanWork, RepeatUntil};
 use crate::problem::{Code, PlanProblems};
+use crate::reference::read_path;
 use crate::tools::PlanTool;
 
 /// Checks a node; returns it unless its tool is not known or its inputs cannot be read.
 pub(super) fn check_node(node: &PlanNode, check: &mut PlanCheck<'_>) -> Option<CheckedNode> {
-    let tool = check_tool(node, check);
+    let (contract, tool) = match &node.work {
+        PlanWork::Call { tool, function, .. } => {
+            let tool = check_tool(node, tool, function.as_deref(), check);
+            (tool.map(|tool| Arc::clone(tool.contract)), tool)
+        }
+        PlanWork::Agent(work) => {
+            check_agent_work(node.id, work, check);
+            (Some(check.agent_contract()), None)
+        }
+        PlanWork::Person { question, options } => {
+            check_question(node.id, question, options, check.problems);
+            (Some(check.person_contract()), None)
+        }
+    };
     let depends_on = check_dependencies(node, check);
     check_range(node.id, "retry", u64::from(node.retry), RETRY_RANGE, check.problems);
-    check_range(node.id, "timeout", u64::from(node.timeout_s), TIMEOUT_RANGE, check.problems);
+    check_range(node.id, "timeout", u64::from(node.timeout_s()), TIMEOUT_RANGE, check.problems);
     let resources = check_resources(node, check.problems);
+    let repeat = check_repetition(node, check.problems);
     let inputs = check_inputs(node, tool, &depends_on, check);
     Some(CheckedNode {
         id: node.id,
-        contract: Arc::clone(tool?.contract),
+        contract: contract?,
         inputs,
         depends_on,
         dependents: Vec::new(),
         retry: node.retry,
-        timeout_ms: u64::from(node.timeout_s) * 1_000,
+        timeout_ms: u64::from(node.timeout_s()) * 1_000,
         on_fail: node.on_fail,
         resources,
+        repeat,
     })
 }
 
-fn check_tool<'a>(node: &PlanNode, check: &mut PlanCheck<'a>) -> Option<PlanTool<'a>> {
-    let tool = match check.tools.find(&node.tool) {
+/// Checks that the agent and the tools of an agent node exist, and that its schema can be used.
+fn check_agent_work(id: NodeId, work: &AgentWork, check: &mut PlanCheck<'_>) {
+    let AgentWork { agent, prompt, tools, output, max_steps } = work;
+    let agents = check.tools.agents();
+    if !agents.iter().any(|known| known.name == *agent) {
+        let names = || agents.iter().map(|known| known.name.as_str());
+        let found = shortened(&format!("{agent:?}"));
+        let message = match near_matches(agent, names()).as_slice() {
+            _ if agents.is_empty() => {
+                format!("there is no agent {found}: no agents can be given tasks here")
+            }
+            [] => format!("there is no agent {found}; use one of {}", listed(names())),
+            near => format!("there is no agent {found}; did you mean {}?", near.join(" or ")),
+        };
+        check.problems.push_for_node(id, "agent", Code::UnknownAgent, message);
+    }
+    if prompt.trim().is_empty() {
+        let message = "the prompt is blank: say what the agent is to do";
+        check.problems.push_for_node(id, "prompt", Code::MissingParameter, message);
+    }
+    for (place, tool) in tools.iter().flatten().enumerate() {
+        if let Err(message) = check.tools.find(tool) {
+            let field = format!("tools[{place}]");
+            check.problems.push_for_node(id, &field, Code::UnknownTool, message);
+        }
+    }
+    if let Some(Err(why)) = output.as_ref().map(InputSchema::compile) {
+        let message = format!("it is not a JSON Schema that can be used: {why}");
+        check.problems.push_for_node(id, "output", Code::BadSchema, message);
+    }
+    if let Some(steps) = max_steps {
+        check_range(id, "max_steps", u64::from(*steps), STEPS_RANGE, check.problems);
+    }
+}
+
+/// Checks that a question to a person can be answered.
+fn check_question(id: NodeId, question: &str, options: &[String], problems: &mut PlanProblems) {
+    if question.trim().is_empty() {
+        let message = "the question is blank: say what the person is to answer";
+        problems.push_for_node(id, "question", Code::MissingParameter, message);
+    } else if question.chars().count() > QUESTION_CHARS_MAX {
+        let message = format!("a question has at most {QUESTION_CHARS_MAX} characters: shorten it");
+        problems.push_for_node(id, "question", Code::TooLarge, message);
+    }
+    if options.len() > QUESTION_OPTIONS_MAX {
+        let message = format!("a question has at most {QUESTION_OPTIONS_MAX} options");
+        problems.push_for_node(id, "options", Code::TooLarge, message);
+    }
+    for (place, option) in options.iter().enumerate() {
+        let field = format!("options[{place}]");
+        if option.trim().is_empty() || option.chars().count() > QUESTION_LABEL_CHARS_MAX {
+            let message = format!("expected 1 to {QUESTION_LABEL_CHARS_MAX} characters");
+            problems.push_for_node(id, &field, Code::BadName, message);
+        } else if options.iter().take(place).any(|other| other.trim() == option.trim()) {
+            let found = shortened(&format!("{option:?}"));
+            let message = format!("{found} is an option already: name it once");
+            problems.push_for_node(id, &field, Code::BadName, message);
+        }
+    }
+}
+
+/// Checks the condition until which a node is repeated.
+fn check_repetition(node: &PlanNode, problems: &mut PlanProblems) -> Option<CheckedRepetition> {
+    let RepeatUntil { path, equals, max_iterations } = node.repeat_until.as_ref()?;
+    let field = "repeat_until.max_iterations";
+    check_range(node.id, field, u64::from(*max_iterations), ITERATIONS_RANGE, problems);
+    let path = read_path(path).map_err(|why| {
+        let message = format!("it is not a path that can be read: {why}");
+        problems.push_for_node(node.id, "repeat_until.path", Code::BadReference, message);
+    });
+    Some(CheckedRepetition {
+        path: path.ok()?,
+        equals: equals.clone(),
+        max_iterations: *max_iterations,
+    })
+}
+
+fn check_tool<'a>(
+    node: &PlanNode,
+    name: &str,
+    function: Option<&str>,
+    check: &mut PlanCheck<'a>,
+) -> Option<PlanTool<'a>> {
+    let tool = match check.tools.find(name) {
         Ok(tool) => tool,
         Err(message) => {
             check.problems.push_for_node(node.id, "tool", Code::UnknownTool, message);
             return None;
         }
     };
+    if tool.contract.delegates {
+        let message = format!(
+            "{} gives a task to an agent: write an agent node in its place, as {{\"id\": {}, \"agent\": \"NAME\", \
+             \"prompt\": \"the task\"}}",
+            tool.contract.id, node.id
+        );
+        check.problems.push_for_node(node.id, "tool", Code::AgentNode, message);
+        return None;
+    }
     let id = &tool.contract.id;
-    if let Some(function) = &node.function {
+    if let Some(function) = function {
         let found = shortened(&format!("{function:?}"));
         let message = match tool.contract.function.as_deref() {
             Some(expected) if expected == function => None,

@@ -1,10 +1,14 @@
 //! The state of one check: the plan's tools and ids, the input, and the problems so far.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use haft_contract::{Contract, SubagentSummary, Tool};
 
 use super::ids::PlanNodeIds;
 use crate::checked::PlanInput;
 use crate::message_text::{listed, shortened};
+use crate::node_tools::{agent_node_tool, person_node_tool};
 use crate::problem::PlanProblems;
 use crate::tools::{PlanTool, PlanToolLookup};
 
@@ -18,6 +22,8 @@ pub(super) struct PlanCheck<'a> {
     /// The place of the node that is checked.
     pub(super) place: usize,
     pub(super) problems: &'a mut PlanProblems,
+    agent_contract: Option<Arc<Contract>>,
+    person_contract: Option<Arc<Contract>>,
 }
 
 impl<'a> PlanCheck<'a> {
@@ -28,13 +34,38 @@ impl<'a> PlanCheck<'a> {
         problems: &'a mut PlanProblems,
     ) -> Self {
         let tools = CalledTools { tools, found: HashMap::new() };
-        Self { tools, input, ids, circular: HashSet::new(), place: 0, problems }
+        Self {
+            tools,
+            input,
+            ids,
+            circular: HashSet::new(),
+            place: 0,
+            problems,
+            agent_contract: None,
+            person_contract: None,
+        }
+    }
+
+    /// Returns the contract of the tool behind agent nodes.
+    pub(super) fn agent_contract(&mut self) -> Arc<Contract> {
+        let contract = || contract_of(&agent_node_tool());
+        Arc::clone(self.agent_contract.get_or_insert_with(contract))
+    }
+
+    /// Returns the contract of the tool behind person nodes.
+    pub(super) fn person_contract(&mut self) -> Arc<Contract> {
+        let contract = || contract_of(&person_node_tool());
+        Arc::clone(self.person_contract.get_or_insert_with(contract))
     }
 
     pub(super) fn select_node(&mut self, place: usize) {
         self.place = place;
         self.problems.select_node(Some(place));
     }
+}
+
+fn contract_of(tool: &Tool) -> Arc<Contract> {
+    Arc::clone(tool.valid_contract().expect("the definition of a tool of haft is valid"))
 }
 
 /// The tools that the plan calls; each is looked for once.
@@ -44,6 +75,11 @@ pub(super) struct CalledTools<'a> {
 }
 
 impl<'a> CalledTools<'a> {
+    /// Returns the agents that the plan may give tasks to.
+    pub(super) fn agents(&self) -> &'a [SubagentSummary] {
+        self.tools.agents()
+    }
+
     /// Returns the tool, or a message that says that there is none.
     pub(super) fn find(&mut self, name: &str) -> Result<PlanTool<'a>, String> {
         if let Some(found) = self.found.get(name) {

@@ -2,7 +2,8 @@ mod mistakes;
 
 use expect_test::{Expect, expect};
 use haft_contract::{
-    Contract, Effect, OutputLimit, RequirementSet, ShellParameter, ToolId, ToolKind,
+    Contract, Effect, OutputLimit, RequirementSet, ShellParameter, SubagentSummary, ToolId,
+    ToolKind,
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -32,6 +33,8 @@ fn contract(id: &str, effect: Effect, parameters: Value) -> Contract {
         calls_at_once_max: None,
         only_changes_files: false,
         delegates: false,
+        is_internal: false,
+        only_if_named: false,
         connection_store: None,
         listed_if: haft_contract::ListingCondition::Always,
     }
@@ -76,7 +79,9 @@ fn tools() -> PlanToolCatalogue {
             ..contract("bash", Effect::Once, open)
         },
         contract("broken", Effect::Read, bad),
+        Contract { delegates: true, ..contract("task", Effect::Once, json!({"type": "object"})) },
     ])
+    .with_agents([SubagentSummary { name: "explore".to_owned(), description: "Finds".to_owned() }])
 }
 
 fn lines(problems: &[PlanProblem]) -> String {
@@ -268,7 +273,7 @@ fn what_stands_in_for_a_field_of_the_wrong_form_is_not_told_of() {
         ]}),
         expect![[r#"
             [missing_field] final_output_node: a plan must have it, and it is missing: add the id of the node whose output is the plan's
-            [missing_field] node 0: tool: a node must have it, and it is missing: add the id of a tool
+            [missing_field] node 0: tool: a node must have it, and it is missing: add the id of a tool (or agent and prompt, or a question, in place of the tool)
             [wrong_type] node 0: inputs: expected an object of parameters, as {"path": "README.md"}, found 3
             [wrong_type] node 1: id: expected the number of a node, as 0, found "one"
             [wrong_type] node 1: inputs: expected an object of parameters, as {"path": "README.md"}, found "path"
@@ -468,17 +473,19 @@ fn numbers_are_bounded_also_in_plans_that_were_not_parsed() {
             .map(|problems| lines(&problems))
             .unwrap_or_default()
     };
-    assert_eq!(check_node(&|node| (node.retry, node.timeout_s) = (RETRIES_MAX, 3_600)), "");
+    assert_eq!(check_node(&|node| (node.retry, node.timeout_s) = (RETRIES_MAX, Some(3_600))), "");
     expect![[r#"
         [out_of_range] node 0: retry: expected a whole number from 0 to 10, found 11
         [out_of_range] node 0: timeout: expected a whole number from 1 to 3600, found 3601"#]]
-    .assert_eq(&check_node(&|node| (node.retry, node.timeout_s) = (RETRIES_MAX + 1, 3_601)));
+    .assert_eq(&check_node(&|node| (node.retry, node.timeout_s) = (RETRIES_MAX + 1, Some(3_601))));
     expect!["[out_of_range] node 0: timeout: expected a whole number from 1 to 3600, found 0"]
-        .assert_eq(&check_node(&|node| node.timeout_s = 0));
+        .assert_eq(&check_node(&|node| node.timeout_s = Some(0)));
     expect![
         "[wrong_type] node 0: inputs: expected an object of parameters, found an array of 0 items"
     ]
-    .assert_eq(&check_node(&|node| node.inputs = json!([])));
+    .assert_eq(&check_node(&|node| {
+        node.work = PlanNode::new(NodeId::new(0), "any", json!([])).work
+    }));
     let names = |count: usize| (0..count).map(|number| number.to_string()).collect::<Vec<_>>();
     assert_eq!(check_node(&|node| node.resources = names(RESOURCES_MAX)), "");
     expect!["[too_large] node 0: resources: a node names at most 16 resources, found 17"]
@@ -555,4 +562,49 @@ proptest! {
             prop_assert!(!problems.is_empty() && problems.len() <= PROBLEMS_MAX + 1);
         }
     }
+}
+
+#[test]
+fn mistakes_in_agent_and_person_nodes_are_all_reported() {
+    let plan = json!({"final_output_node": 6, "nodes": [
+        {"id": 0, "agent": "explroe", "prompt": "", "tools": ["read", "raed"], "output": {"type": "objekt"}, "max_steps": 0},
+        {"id": 1, "agent": "explore", "prompt": "See {{STEPS.0}} and {{STEPS.9.x}}", "retry": 3, "timeout": 4000},
+        {"id": 2, "agent": "explore", "tool": "read", "prompt": "Look."},
+        {"id": 3, "question": " ", "options": ["yes", "yes ", ""]},
+        {"id": 4, "tool": "task", "inputs": {"subagent_type": "explore", "prompt": "Look."}},
+        {"id": 5, "agent": "explore", "repeat_until": {"equals": 1, "max_iterations": 101, "times": 3}, "prompt": "Look."},
+        {"id": 6, "tool": "any", "until": "done", "repeat_until": {"path": "a b", "equals": true, "max_iterations": 2}},
+    ]});
+    check_plan(
+        &plan,
+        expect![[r#"
+        [out_of_range] node 0: max_steps: expected a whole number from 1 to 10000, found 0
+        [out_of_range] node 1: timeout: expected a whole number from 1 to 3600, found 4000
+        [unknown_field] node 2: agent: a node calls a tool, gives a task to an agent or asks a person, and this one has tool and agent: make a node of each
+        [unknown_field] node 5: repeat_until.times: there is no such field: it is written as {"path": "done", "equals": true, "max_iterations": 5}
+        [out_of_range] node 5: repeat_until.max_iterations: expected a whole number from 1 to 100, found 101
+        [unknown_field] node 6: until: plans have no such field: a node that is repeated has repeat_until, as {"path": "done", "equals": true, "max_iterations": 5}
+        [unknown_agent] node 0: agent: there is no agent "explroe"; did you mean explore?
+        [missing_parameter] node 0: prompt: the prompt is blank: say what the agent is to do
+        [unknown_tool] node 0: tools[1]: there is no tool "raed"; did you mean read?
+        [bad_schema] node 0: output: it is not a JSON Schema that can be used: "objekt" is not valid under any of the schemas listed in the 'anyOf' keyword
+        [undeclared_reference] node 1: prompt: {{STEPS.0}} refers to a node that is not waited for: add 0 to depends_on
+        [unknown_reference] node 1: prompt: {{STEPS.9.x}} refers to no node: the plan has 7 nodes
+        [missing_parameter] node 2: inputs.path: the tool requires it, and it is missing: add it, or refer to an output
+        [missing_parameter] node 3: question: the question is blank: say what the person is to answer
+        [bad_name] node 3: options[1]: "yes " is an option already: name it once
+        [bad_name] node 3: options[2]: expected 1 to 200 characters
+        [agent_node] node 4: tool: task gives a task to an agent: write an agent node in its place, as {"id": 4, "agent": "NAME", "prompt": "the task"}
+        [bad_reference] node 6: repeat_until.path: it is not a path that can be read: ' ' is not expected there; a name with such a character stands in quotes, as in ["total sum"]"#]],
+    );
+}
+
+#[test]
+fn an_agent_may_be_tried_again_and_has_more_time() {
+    let plan = json!({"final_output_node": 0, "nodes": [
+        {"id": 0, "agent": "explore", "prompt": "Look.", "retry": 2, "output": {"type": "string"}},
+    ]});
+    let checked = check_text(&plan.to_string(), &tools(), PlanInput::Unknown).unwrap();
+    let node = &checked.nodes()[0];
+    assert_eq!((node.attempts_max(), node.timeout_ms, node.iterations_max()), (3, 600_000, 1));
 }

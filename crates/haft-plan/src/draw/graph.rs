@@ -36,7 +36,7 @@ impl PlanGraph {
             depends_on.sort_unstable();
             depends_on.dedup();
             DrawnNode {
-                tool: printable(&node.tool),
+                tool: printable(&node.label()),
                 purpose: node.purpose().map(printable),
                 depends_on,
                 is_final: plan.final_output_node.index() == place,

@@ -4,11 +4,14 @@
 use std::sync::Arc;
 
 use haft::{Asker, Call, PendingRecord, Run, RunError};
-use haft_contract::{CallAddress, Contract, Envelope, Refusal};
+use haft_contract::{
+    CallAddress, Contract, Envelope, ErrorCode, Refusal, RefusalGrounds, RefusalSource, Remedy,
+};
 use tokio_util::sync::CancellationToken;
 
 use super::dangerous_tools::{DangerousToolCall, DangerousToolDecisions};
 use crate::node_id::NodeId;
+use crate::node_tools::PERSON_NODE_TOOL;
 
 /// One attempt of one node.
 pub(super) struct NodeAttempt {
@@ -17,6 +20,8 @@ pub(super) struct NodeAttempt {
     pub(super) call: Call,
     pub(super) contract: Arc<Contract>,
     pub(super) asker: Option<Arc<dyn Asker>>,
+    /// Whether the answer is recorded for certain.
+    pub(super) is_answered: bool,
     /// Who decides about a dangerous tool; nothing where the answer is recorded for certain.
     pub(super) dangerous_tools: Option<Arc<DangerousToolDecisions>>,
     /// A call that an earlier process began and that may have happened. It is executed if a probe shows that it did not.
@@ -48,6 +53,11 @@ impl NodeAttempt {
     /// Makes the attempt.
     pub(super) async fn run(self) -> FinishedAttempt {
         let node = self.node;
+        if let Some(refusal) = self.unanswerable_question() {
+            let refusal = Box::new(refusal);
+            let answer = AttemptAnswer::Refused { refusal, call_in_doubt: None };
+            return FinishedAttempt { node, answer };
+        }
         let decided = match &self.dangerous_tools {
             None => Ok(()),
             Some(permits) => {
@@ -80,6 +90,20 @@ impl NodeAttempt {
             },
         };
         FinishedAttempt { node, answer: how }
+    }
+
+    /// Returns the refusal of a question to a person where there is none. No call is made, so that a later process asks.
+    fn unanswerable_question(&self) -> Option<Refusal> {
+        let has_no_person = self.asker.as_ref().is_some_and(|asker| !asker.can_ask());
+        let asks = self.contract.id.as_str() == PERSON_NODE_TOOL;
+        (asks && has_no_person && !self.is_answered).then(|| {
+            RefusalGrounds::new(RefusalSource::NoAnswer)
+                .with_remedy(Remedy::AnswerQuestion(self.run.id().to_string()))
+                .into_refusal(
+                    ErrorCode::PermissionDenied,
+                    "the node asks a person, and no person can answer here".to_owned(),
+                )
+        })
     }
 
     fn call_id(&self) -> String {

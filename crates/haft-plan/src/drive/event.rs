@@ -34,8 +34,22 @@ pub enum PlanEvent {
         node: NodeId,
         /// The tool that it calls.
         tool: ToolId,
-        /// Which attempt it is, from 1.
+        /// Which iteration it is, from 0.
+        #[serde(skip_serializing_if = "is_zero")]
+        iteration: u32,
+        /// Which attempt of the iteration it is, from 1.
         attempt: u32,
+    },
+    /// An iteration of a node succeeded, and the condition for its end does not hold yet.
+    NodeRepeating {
+        /// The node.
+        node: NodeId,
+        /// Which iteration ended, from 0.
+        iteration: u32,
+        /// How long its last attempt took, in milliseconds.
+        duration_ms: u64,
+        /// Whether the answer was recalled and nothing was executed.
+        replayed: bool,
     },
     /// An attempt failed, and the next is made later.
     NodeRetrying {
@@ -78,6 +92,11 @@ pub enum PlanEvent {
         #[serde(flatten)]
         ending: PlanEnding,
     },
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature is serde's")]
+fn is_zero(iteration: &u32) -> bool {
+    *iteration == 0
 }
 
 /// The reason why a node waits that could start otherwise.

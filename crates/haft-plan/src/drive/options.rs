@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use haft::Asker;
-use haft_contract::{RunId, ToolId};
+use haft_contract::{RunId, Subagents, ToolId};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
@@ -27,6 +27,8 @@ pub struct PlanRunOptions {
     pub allow: AllowedDangerousTools,
     /// Asks about dangerous tools that the user did not name; without it they are refused.
     pub asking: Option<DangerousToolAsker>,
+    /// Does the tasks of agent nodes. `()` has no agents.
+    pub agents: Arc<dyn Subagents>,
     /// Takes what happens, as it happens.
     pub events: Arc<dyn PlanEventSink>,
     /// Cancelled to stop in an orderly way: nothing more starts, and what runs may end.
@@ -78,6 +80,7 @@ impl PlanRunOptions {
             bounds: PlanBounds::default(),
             allow: AllowedDangerousTools::Tools(BTreeSet::new()),
             asking: None,
+            agents: Arc::new(()),
             events: Arc::new(()),
             stop: CancellationToken::new(),
             abort: CancellationToken::new(),

@@ -164,6 +164,25 @@ impl NodeOutcome {
         }
     }
 
+    /// Returns the output of an attempt that succeeded.
+    pub(super) fn succeeded_output(&self) -> Option<&Value> {
+        self.output.as_ref().filter(|_| self.ending == NodeAttemptEnding::Succeeded)
+    }
+
+    pub(super) fn with_ending(self, ending: NodeAttemptEnding) -> Self {
+        Self { ending, ..self }
+    }
+
+    /// Returns the outcome of the same call as a failure of its node.
+    pub(super) fn into_failure(
+        self,
+        ending: NodeAttemptEnding,
+        code: ErrorCode,
+        text: String,
+    ) -> Self {
+        Self { metadata: self.metadata, ..Self::failed(ending, code, text) }
+    }
+
     pub(super) fn ending(&self) -> NodeAttemptEnding {
         self.ending
     }
@@ -188,6 +207,7 @@ impl NodeOutcome {
         let before = traced.error.take();
         match self.ending {
             NodeAttemptEnding::Succeeded
+            | NodeAttemptEnding::Repeats
             | NodeAttemptEnding::Failed
             | NodeAttemptEnding::Refused => {
                 traced.retried.extend(before);

@@ -17,10 +17,13 @@ use crate::plan::OnFail;
 /// The attempts that earlier processes made for a run.
 #[derive(Default)]
 pub(super) struct PastAttempts {
-    nodes: HashMap<NodeId, BTreeMap<u32, PastAttempt>>,
+    nodes: HashMap<(NodeId, u32), BTreeMap<u32, PastAttempt>>,
     /// The answers of attempts after which the plan went on, although their effect is unknown.
-    unclear_answers: HashMap<(NodeId, u32), Envelope>,
+    unclear_answers: HashMap<AttemptNumber, Envelope>,
 }
+
+/// Which attempt of a node: the node, the iteration, and the attempt's number in the run.
+pub(super) type AttemptNumber = (NodeId, u32, u32);
 
 /// A recorded attempt.
 #[derive(Clone)]
@@ -62,10 +65,11 @@ impl PastAttempts {
         for row in rows {
             let node = node_of(&row.scope.node).and_then(|id| plan.node(id));
             let is_its_call = |node: &&CheckedNode| {
-                row.scope.iteration == 0 && row.tool == node.contract().id.as_str()
+                row.scope.iteration < node.iterations_max()
+                    && row.tool == node.contract().id.as_str()
             };
             if let Some(node) = node.filter(is_its_call) {
-                let (id, attempt) = (node.id(), row.scope.attempt);
+                let (id, iteration, attempt) = (node.id(), row.scope.iteration, row.scope.attempt);
                 let state = match (row.status, row.verdict) {
                     (CallStatus::Succeeded, _) => PastAttemptState::Succeeded,
                     (CallStatus::Failed, Some(SettlementVerdict::NotHappened)) => {
@@ -91,25 +95,26 @@ impl PastAttempts {
                     }
                 };
                 let known = PastAttempt { state, call: row.id() };
-                past.nodes.entry(id).or_default().insert(attempt, known);
+                past.nodes.entry((id, iteration)).or_default().insert(attempt, known);
+                let number = (id, iteration, attempt);
                 match unclear_envelope(&row) {
-                    Some(envelope) => past.unclear_answers.insert((id, attempt), envelope),
-                    None => past.unclear_answers.remove(&(id, attempt)),
+                    Some(envelope) => past.unclear_answers.insert(number, envelope),
+                    None => past.unclear_answers.remove(&number),
                 };
             }
         }
         // The answers that ended the plan do not count: those calls are settled before the run is resumed.
         let nodes = &past.nodes;
-        let has_later = |id: &NodeId, attempt: u32| {
-            let attempts = nodes.get(id);
+        let has_later = |id: NodeId, iteration: u32, attempt: u32| {
+            let attempts = nodes.get(&(id, iteration));
             attempts.is_some_and(|known| known.range(attempt.saturating_add(1)..).next().is_some())
         };
-        past.unclear_answers.retain(|(id, attempt), _| {
+        past.unclear_answers.retain(|(id, iteration, attempt), _| {
             let is_tolerated =
                 plan.node(*id).is_some_and(|node| node.on_fail() == OnFail::Continue);
-            is_tolerated || has_later(id, *attempt)
+            is_tolerated || has_later(*id, *iteration, *attempt)
         });
-        for (id, attempts) in &mut past.nodes {
+        for ((id, _), attempts) in &mut past.nodes {
             if let Some(node) = plan.node(*id) {
                 mark_uncounted_attempts(attempts, node.attempts_max(), start);
             }
@@ -119,48 +124,49 @@ impl PastAttempts {
 
     /// Returns whether any node has an answer that is recalled.
     pub(super) fn has_answers(&self) -> bool {
-        let attempts = self
-            .nodes
-            .iter()
-            .flat_map(|(node, attempts)| attempts.keys().map(|number| (*node, *number)));
-        attempts.into_iter().any(|(node, number)| self.is_answer_recorded(node, number))
+        let attempts = self.nodes.iter().flat_map(|((node, iteration), attempts)| {
+            attempts.keys().map(|attempt| (*node, *iteration, *attempt))
+        });
+        attempts.into_iter().any(|number| self.is_answer_recorded(number))
     }
 
     /// Returns what an attempt was answered with, where the pipeline would say that it is in doubt and the plan went on.
-    pub(super) fn unclear_answer(&self, node: NodeId, number: u32) -> Option<Envelope> {
-        self.unclear_answers.get(&(node, number)).cloned()
+    pub(super) fn unclear_answer(&self, number: AttemptNumber) -> Option<Envelope> {
+        self.unclear_answers.get(&number).cloned()
     }
 
-    /// Returns for each node how many attempts need only be recalled, or looked at.
-    pub(super) fn attempts_recorded(&self, plan: &CheckedPlan) -> Vec<u32> {
+    /// Returns for each node, for each iteration, how many attempts need only be recalled, or looked at.
+    pub(super) fn attempts_recorded(&self, plan: &CheckedPlan) -> Vec<Vec<u32>> {
         let is_recorded = |mark: &PastAttemptState| match mark {
             PastAttemptState::Succeeded
             | PastAttemptState::Failed { .. }
             | PastAttemptState::InDoubt => true,
             PastAttemptState::Uncounted | PastAttemptState::Open => false,
         };
-        let count = |id: NodeId| {
-            let marks = self.nodes.get(&id).into_iter().flatten().map(|(_, known)| known.state);
+        let count = |id: NodeId, iteration: u32| {
+            let attempts = self.nodes.get(&(id, iteration))?;
+            let marks = attempts.values().map(|known| known.state);
             let counted = marks.filter(|mark| *mark != PastAttemptState::Uncounted);
-            u32::try_from(counted.take_while(is_recorded).count()).unwrap_or(u32::MAX)
+            Some(u32::try_from(counted.take_while(is_recorded).count()).unwrap_or(u32::MAX))
         };
-        plan.nodes().iter().map(|node| count(node.id())).collect()
+        let of_node = |node: &CheckedNode| (0..).map_while(|it| count(node.id(), it)).collect();
+        plan.nodes().iter().map(of_node).collect()
     }
 
     /// Returns the number that an attempt has in the run, where those that do not count have numbers too.
-    pub(super) fn number_in_run(&self, node: NodeId, attempt: u32) -> u32 {
+    pub(super) fn number_in_run(&self, (node, iteration, attempt): AttemptNumber) -> AttemptNumber {
         let is_uncounted = |number: &u32| {
-            self.attempt(node, *number).map(|known| known.state)
+            self.attempt((node, iteration, *number)).map(|known| known.state)
                 == Some(PastAttemptState::Uncounted)
         };
         let mut counted = (1..).filter(|number| !is_uncounted(number));
         let place = usize::try_from(attempt.saturating_sub(1)).unwrap_or(usize::MAX);
-        counted.nth(place).unwrap_or(attempt)
+        (node, iteration, counted.nth(place).unwrap_or(attempt))
     }
 
     /// Returns whether the pipeline answers an attempt from the record for certain, so that nothing can come to execute.
-    pub(super) fn is_answer_recorded(&self, node: NodeId, number: u32) -> bool {
-        self.attempt(node, number).is_some_and(|known| match known.state {
+    pub(super) fn is_answer_recorded(&self, number: AttemptNumber) -> bool {
+        self.attempt(number).is_some_and(|known| match known.state {
             PastAttemptState::Succeeded | PastAttemptState::Failed { .. } => true,
             PastAttemptState::InDoubt | PastAttemptState::Uncounted | PastAttemptState::Open => {
                 false
@@ -169,18 +175,18 @@ impl PastAttempts {
     }
 
     /// Returns the call of an attempt that may or may not have happened.
-    pub(super) fn call_in_doubt(&self, node: NodeId, number: u32) -> Option<&CallAddress> {
-        let known = self.attempt(node, number)?;
+    pub(super) fn call_in_doubt(&self, number: AttemptNumber) -> Option<&CallAddress> {
+        let known = self.attempt(number)?;
         (known.state == PastAttemptState::InDoubt).then_some(&known.call)
     }
 
     /// Returns the number that the next call of an attempt has in it.
-    pub(super) fn next_seq(&self, node: NodeId, number: u32) -> u32 {
-        self.attempt(node, number).map_or(1, |known| known.call.seq.saturating_add(1))
+    pub(super) fn next_seq(&self, number: AttemptNumber) -> u32 {
+        self.attempt(number).map_or(1, |known| known.call.seq.saturating_add(1))
     }
 
-    fn attempt(&self, node: NodeId, number: u32) -> Option<&PastAttempt> {
-        self.nodes.get(&node)?.get(&number)
+    fn attempt(&self, (node, iteration, attempt): AttemptNumber) -> Option<&PastAttempt> {
+        self.nodes.get(&(node, iteration))?.get(&attempt)
     }
 }
 

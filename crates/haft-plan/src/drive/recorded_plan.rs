@@ -199,7 +199,7 @@ pub async fn nodes_using_call(
     journal: &dyn Journal,
     call: &CallAddress,
 ) -> Result<Vec<NodeId>, PlanRunError> {
-    let Some(node) = node_of(&call.scope.node).filter(|_| call.scope.iteration == 0) else {
+    let Some(node) = node_of(&call.scope.node) else {
         return Ok(Vec::new());
     };
     let kept = recorded_plan(journal, &call.scope.run).await?;

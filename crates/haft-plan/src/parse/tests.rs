@@ -127,7 +127,7 @@ fn text_that_is_not_json_is_shown() {
     check(
         "\u{feff}[1]",
         expect![
-            "[wrong_type] expected an object with nodes and final_output_node, found an array of 1 items"
+            "[wrong_type] expected an object with nodes and final_output_node, found an array of 1 item"
         ],
     );
 }
@@ -250,7 +250,7 @@ fn every_field_of_the_wrong_form_is_named() {
             [wrong_type] node 2: depends_on: expected a list of ids of nodes, as [0, 1], found 0
             [wrong_type] node 2: on_fail: expected "halt" or "continue", found "stop"
             [wrong_type] node 2: resources: expected a list of names, as ["database"], found an object
-            [missing_field] node 3: tool: a node must have it, and it is missing: add the id of a tool
+            [missing_field] node 3: tool: a node must have it, and it is missing: add the id of a tool (or agent and prompt, or a question, in place of the tool)
             [wrong_type] node 3: depends_on[1]: expected the number of a node, as 0, found "one"
             [out_of_range] node 3: depends_on[2]: ids count from 0, found -1
             [out_of_range] node 3: retry: expected a whole number from 0 to 10, found -1
@@ -295,7 +295,7 @@ fn a_field_that_looks_like_another_is_not_taken_for_a_remark() {
             [misspelt_field] node 0: timeout_ms: there is no such field: write it as timeout, or leave it out
             [misspelt_field] node 0: arguments: there is no such field: write it as inputs, or leave it out
             [misspelt_field] node 0: onFail: there is no such field: write it as on_fail, or leave it out
-            [missing_field] node 1: tool: a node must have it, and it is missing: add the id of a tool
+            [missing_field] node 1: tool: a node must have it, and it is missing: add the id of a tool (or agent and prompt, or a question, in place of the tool)
             [misspelt_field] node 1: resource: there is no such field: write it as resources, or leave it out"#]],
     );
 }
@@ -328,7 +328,7 @@ fn the_list_of_problems_is_bounded() {
 fn a_plan_is_deserialised_as_it_is_parsed() {
     let value = json!({"nodes": [{"id": 0}], "final_output_node": "x"});
     let message = serde_json::from_value::<Plan>(value).unwrap_err().to_string();
-    expect![[r#"final_output_node: expected the number of a node, as 0, found "x"; node 0: tool: a node must have it, and it is missing: add the id of a tool"#]].assert_eq(&message);
+    expect![[r#"final_output_node: expected the number of a node, as 0, found "x"; node 0: tool: a node must have it, and it is missing: add the id of a tool (or agent and prompt, or a question, in place of the tool)"#]].assert_eq(&message);
 }
 
 #[test]
@@ -346,7 +346,7 @@ fn problems_are_data() {
             "node": 0,
             "field": "tool",
             "code": "missing_field",
-            "message": "a node must have it, and it is missing: add the id of a tool"
+            "message": "a node must have it, and it is missing: add the id of a tool (or agent and prompt, or a question, in place of the tool)"
           }
         ]"#]].assert_eq(&text);
     assert_eq!(serde_json::from_str::<Vec<PlanProblem>>(&text).unwrap(), problems);

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use haft_contract::ToolId;
+use haft_contract::{SubagentSummary, ToolId};
 
 use crate::{PlanTool, PlanToolLookup};
 
@@ -36,5 +36,9 @@ impl PlanToolLookup for OfferedPlanTools<'_> {
 
     fn names(&self) -> Vec<&str> {
         self.ids.iter().map(|id| id.as_str()).collect()
+    }
+
+    fn agents(&self) -> &[SubagentSummary] {
+        self.tools.agents()
     }
 }

@@ -115,6 +115,21 @@ fn reference(inside: &str) -> Result<(Reference, &str), InputTemplateFault> {
     }
 }
 
+/// Reads a path that stands alone, such as `items[0].done`. An empty text is the path to the whole.
+pub(crate) fn read_path(text: &str) -> Result<ReferencePath, String> {
+    let text = text.trim();
+    let is_begun = text.is_empty() || text.starts_with(['.', '[']);
+    let text = if is_begun { text.to_owned() } else { format!(".{text}") };
+    let mut reader = ReferenceReader { rest: &text };
+    let path = reader.path()?;
+    match reader.rest.chars().next() {
+        None => Ok(path),
+        Some(one) => Err(format!(
+            "{one:?} is not expected there; a name with such a character stands in quotes, as in [\"total sum\"]"
+        )),
+    }
+}
+
 struct ReferenceReader<'t> {
     rest: &'t str,
 }

@@ -45,6 +45,8 @@ pub(crate) enum ScheduleEvent {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NodeAttemptEnding {
     Succeeded,
+    /// It succeeded, and the node is repeated.
+    Repeats,
     /// It may be tried again.
     Failed,
     /// Another attempt would end in the same way.
@@ -56,9 +58,10 @@ pub(crate) enum NodeAttemptEnding {
 /// The next action of the driver.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ScheduleCommand {
-    /// Make an attempt. They count from 1.
+    /// Make an attempt. Iterations count from 0, and the attempts of each from 1.
     Start {
         node: NodeId,
+        iteration: u32,
         attempt: u32,
     },
     RetryIn {

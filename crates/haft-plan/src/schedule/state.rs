@@ -35,6 +35,8 @@ pub(crate) enum NodeTransitionCause {
     Started,
     /// The call answered.
     Answered,
+    /// The call answered, and the node is repeated.
+    Repeated,
     /// An attempt failed that is not the last.
     FailedForNow,
     /// An attempt that was made by an earlier process failed, and the next need not be waited for.
@@ -60,6 +62,7 @@ impl PlanNodeState {
             NodeTransitionCause::Unblocked => (&[Self::Waiting], Self::Ready),
             NodeTransitionCause::Started => (&[Self::Ready], Self::Running),
             NodeTransitionCause::Answered => (&[Self::Running], Self::Succeeded),
+            NodeTransitionCause::Repeated => (&[Self::Running], Self::Ready),
             NodeTransitionCause::FailedForNow => (&[Self::Running], Self::BackingOff),
             NodeTransitionCause::FailedBefore => (&[Self::Running], Self::Ready),
             NodeTransitionCause::RetryDue => (&[Self::BackingOff], Self::Ready),

@@ -21,6 +21,8 @@ struct Scripted {
     attempts_max: u32,
     /// How many of its attempts fail before one would not.
     fails: u32,
+    /// How often it is repeated after an iteration that succeeded.
+    repeats: u32,
     how: NodeAttemptEnding,
     on_fail: OnFail,
     tool: usize,
@@ -52,14 +54,17 @@ fn node(place: usize) -> impl Strategy<Value = Scripted> {
         1 => Just(NodeAttemptEnding::InDoubt),
     ];
     let on_fail = prop_oneof![6 => Just(OnFail::Continue), 1 => Just(OnFail::Halt)];
-    let numbers = (1_u32..4, prop_oneof![3 => Just(0_u32), 2 => 1_u32..4], 0_usize..3);
+    let fails = prop_oneof![3 => Just(0_u32), 2 => 1_u32..4];
+    let repeats = prop_oneof![3 => Just(0_u32), 1 => 1_u32..4];
+    let numbers = (1_u32..4, fails, repeats, 0_usize..3);
     let resource = proptest::option::weighted(0.3, 0_usize..2);
     let earlier = proptest::collection::btree_set(0..place.max(1), 0..=place.min(3));
     (earlier, numbers, how, on_fail, resource).prop_map(
-        |(depends_on, (attempts_max, fails, tool), how, on_fail, resource)| Scripted {
+        |(depends_on, (attempts_max, fails, repeats, tool), how, on_fail, resource)| Scripted {
             depends_on: depends_on.into_iter().map(NodeId::at).collect(),
             attempts_max,
             fails,
+            repeats,
             how,
             on_fail,
             tool,
@@ -128,7 +133,7 @@ fn model(story: &Story) -> Vec<(PlanNodeState, Option<NodeId>)> {
     ends
 }
 
-fn schedule(story: &Story, recorded: &[u32]) -> PlanSchedule {
+fn schedule(story: &Story, recorded: &[Vec<u32>]) -> PlanSchedule {
     let mut last_users: BTreeMap<usize, usize> = BTreeMap::new();
     let mut steps: Vec<ScheduledNode> = Vec::new();
     for (place, node) in story.nodes.iter().enumerate() {
@@ -143,7 +148,7 @@ fn schedule(story: &Story, recorded: &[u32]) -> PlanSchedule {
             attempts_max: node.attempts_max,
             on_fail: node.on_fail,
             tool: node.tool,
-            attempts_recorded: recorded.get(place).copied().unwrap_or_default(),
+            attempts_recorded: recorded.get(place).cloned().unwrap_or_default(),
             ..ScheduledNode::default()
         });
     }
@@ -158,12 +163,14 @@ fn schedule(story: &Story, recorded: &[u32]) -> PlanSchedule {
 struct Simulation<'s> {
     story: &'s Story,
     schedule: PlanSchedule,
-    recorded: Vec<u32>,
-    running: BTreeMap<NodeId, u32>,
+    /// For each node and iteration, the attempts that ended before.
+    recorded: Vec<Vec<u32>>,
+    /// The iteration and the attempt of each node that runs.
+    running: BTreeMap<NodeId, (u32, u32)>,
     cancelled: BTreeSet<NodeId>,
     timers: Vec<(u64, ScheduleEvent)>,
     starts: Vec<Vec<u64>>,
-    ended: Vec<u32>,
+    ended: Vec<Vec<u32>>,
     skipped: BTreeSet<NodeId>,
     ending: Option<PlanEnding>,
     has_turned: bool,
@@ -172,7 +179,7 @@ struct Simulation<'s> {
 }
 
 impl<'s> Simulation<'s> {
-    fn new(story: &'s Story, recorded: Vec<u32>) -> Self {
+    fn new(story: &'s Story, recorded: Vec<Vec<u32>>) -> Self {
         Self {
             schedule: schedule(story, &recorded),
             running: BTreeMap::new(),
@@ -217,8 +224,8 @@ impl<'s> Simulation<'s> {
         let choices = self.running.len() + usize::from(!self.timers.is_empty());
         assert!(choices > 0, "nothing can happen, and it is not done");
         let choice = self.draw(choices);
-        match self.running.iter().nth(choice).map(|(id, attempt)| (*id, *attempt)) {
-            Some((id, attempt)) => self.end(id, attempt),
+        match self.running.iter().nth(choice).map(|(id, place)| (*id, *place)) {
+            Some((id, (iteration, attempt))) => self.end(id, iteration, attempt),
             None => {
                 let first = self.timers.iter().enumerate().min_by_key(|(_, (at, _))| *at);
                 let place = first.map(|(place, _)| place).unwrap();
@@ -234,7 +241,7 @@ impl<'s> Simulation<'s> {
         usize::try_from(self.chance >> 33).unwrap() % choices
     }
 
-    fn end(&mut self, id: NodeId, attempt: u32) {
+    fn end(&mut self, id: NodeId, iteration: u32, attempt: u32) {
         self.running.remove(&id);
         self.now_ms += 10;
         let script = &self.story.nodes[id.index()];
@@ -242,11 +249,16 @@ impl<'s> Simulation<'s> {
             NodeAttemptEnding::Cancelled
         } else if attempt <= script.fails {
             script.how
+        } else if iteration < script.repeats {
+            NodeAttemptEnding::Repeats
         } else {
             NodeAttemptEnding::Succeeded
         };
         if !matches!(how, NodeAttemptEnding::Cancelled | NodeAttemptEnding::InDoubt) {
-            self.ended[id.index()] = self.ended[id.index()].max(attempt);
+            let ended = &mut self.ended[id.index()];
+            let place = usize::try_from(iteration).unwrap();
+            ended.resize(ended.len().max(place + 1), 0);
+            ended[place] = ended[place].max(attempt);
         }
         let halts = how == NodeAttemptEnding::Refused
             || how == NodeAttemptEnding::Failed && attempt == script.attempts_max;
@@ -259,7 +271,9 @@ impl<'s> Simulation<'s> {
         for command in self.schedule.handle(happening, self.now_ms) {
             assert_eq!(self.ending, None, "{command:?} after the end");
             match command {
-                ScheduleCommand::Start { node, attempt } => self.start(node, attempt),
+                ScheduleCommand::Start { node, iteration, attempt } => {
+                    self.start(node, iteration, attempt);
+                }
                 ScheduleCommand::RetryIn { node, delay_ms } => {
                     self.timers.push((self.now_ms + delay_ms, ScheduleEvent::RetryDue { node }));
                 }
@@ -278,23 +292,27 @@ impl<'s> Simulation<'s> {
         }
     }
 
+    fn is_recorded(&self, id: NodeId, (iteration, attempt): (u32, u32)) -> bool {
+        let recorded = self.recorded[id.index()].get(usize::try_from(iteration).unwrap());
+        attempt <= recorded.copied().unwrap_or_default()
+    }
+
     /// Takes a start down, and holds it against everything that was promised.
-    fn start(&mut self, id: NodeId, attempt: u32) {
+    fn start(&mut self, id: NodeId, iteration: u32, attempt: u32) {
         let nodes = &self.story.nodes;
         let script = &nodes[id.index()];
         assert!(!self.has_turned, "node {id} starts though nothing more was to start");
         let states: Vec<PlanNodeState> = self.schedule.states().collect();
         let has_succeeded = |id: &NodeId| states[id.index()] == PlanNodeState::Succeeded;
         assert!(script.depends_on.iter().all(has_succeeded), "node {id} starts too early");
-        let is_recorded = attempt <= self.recorded[id.index()];
+        let is_recorded = self.is_recorded(id, (iteration, attempt));
         if let Some(name) = script.resource {
             let users = nodes.iter().enumerate().take(id.index());
             let mut earlier = users.filter(|(_, node)| node.resource == Some(name));
             assert!(earlier.all(|(place, _)| states[place].is_final()), "node {id} overtakes");
         }
         if !is_recorded {
-            let is_recalled =
-                |(id, attempt): (&NodeId, &u32)| *attempt <= self.recorded[id.index()];
+            let is_recalled = |(id, place): (&NodeId, &(u32, u32))| self.is_recorded(*id, *place);
             assert!(
                 !self.running.iter().any(is_recalled),
                 "node {id} starts before the past is known"
@@ -302,14 +320,15 @@ impl<'s> Simulation<'s> {
             self.check_bounds(script.tool);
         }
         assert!(attempt <= script.attempts_max);
-        assert_eq!(self.running.insert(id, attempt), None, "node {id} runs twice");
+        assert!(iteration <= script.repeats);
+        assert_eq!(self.running.insert(id, (iteration, attempt)), None, "node {id} runs twice");
         assert!(self.running.len() <= self.story.parallel);
     }
 
     fn check_bounds(&mut self, tool: usize) {
         let bounds = self.story.of_tools[tool];
-        let is_of_tool = |(id, attempt): &(&NodeId, &u32)| {
-            self.story.nodes[id.index()].tool == tool && **attempt > self.recorded[id.index()]
+        let is_of_tool = |(id, place): &(&NodeId, &(u32, u32))| {
+            self.story.nodes[id.index()].tool == tool && !self.is_recorded(**id, **place)
         };
         let running = self.running.iter().filter(is_of_tool).count();
         if let Some(most) = bounds.at_once {
@@ -333,7 +352,7 @@ proptest! {
     #[test]
     fn what_becomes_of_nodes_does_not_depend_on_order(story in story()) {
         let story = undisturbed(story);
-        let simulation = Simulation::new(&story, vec![0; story.nodes.len()]).run(HAPPENINGS_MAX);
+        let simulation = Simulation::new(&story, vec![Vec::new(); story.nodes.len()]).run(HAPPENINGS_MAX);
         prop_assert_eq!(&simulation.ending, &Some(PlanEnding::Finished));
         prop_assert_eq!(simulation.ends(), model(&story));
     }
@@ -341,7 +360,7 @@ proptest! {
     #[test]
     fn a_plan_that_was_killed_ends_as_if_it_was_not(story in story(), happenings in 0_usize..40) {
         let story = undisturbed(story);
-        let nothing = vec![0; story.nodes.len()];
+        let nothing = vec![Vec::new(); story.nodes.len()];
         let recorded = Simulation::new(&story, nothing).run(happenings).ended;
         let simulation = Simulation::new(&story, recorded).run(HAPPENINGS_MAX);
         prop_assert_eq!(simulation.ends(), model(&story));
@@ -349,7 +368,7 @@ proptest! {
 
     #[test]
     fn a_plan_that_is_stopped_or_halted_ends_truly(story in story()) {
-        let simulation = Simulation::new(&story, vec![0; story.nodes.len()]).run(HAPPENINGS_MAX);
+        let simulation = Simulation::new(&story, vec![Vec::new(); story.nodes.len()]).run(HAPPENINGS_MAX);
         let ends = simulation.ends();
         for (place, ((state, _), (modelled, _))) in ends.iter().zip(model(&story)).enumerate() {
             match state {
@@ -398,10 +417,11 @@ fn every_transition_is_tested() {
         PlanNodeState::Cancelled,
         PlanNodeState::InDoubt,
     ];
-    const CAUSES: [NodeTransitionCause; 11] = [
+    const CAUSES: [NodeTransitionCause; 12] = [
         NodeTransitionCause::Unblocked,
         NodeTransitionCause::Started,
         NodeTransitionCause::Answered,
+        NodeTransitionCause::Repeated,
         NodeTransitionCause::FailedForNow,
         NodeTransitionCause::FailedBefore,
         NodeTransitionCause::RetryDue,
@@ -415,7 +435,7 @@ fn every_transition_is_tested() {
     let mut seen = BTreeSet::new();
     for round in 0..2_000 {
         let story = story().new_tree(&mut runner).unwrap().current();
-        let nothing = vec![0; story.nodes.len()];
+        let nothing = vec![Vec::new(); story.nodes.len()];
         let recorded = Simulation::new(&story, nothing).run(round % 40).ended;
         seen.extend(Simulation::new(&story, recorded).run(HAPPENINGS_MAX).schedule.seen);
     }
@@ -435,6 +455,7 @@ fn every_transition_is_tested() {
         Ready + Started -> Running: tested
         Ready + Halted -> Cancelled: tested
         Running + Answered -> Succeeded: tested
+        Running + Repeated -> Ready: tested
         Running + FailedForNow -> BackingOff: tested
         Running + FailedBefore -> Ready: tested
         Running + FailedForGood -> Failed: tested
@@ -451,6 +472,7 @@ fn plain(depends_on: &[usize]) -> Scripted {
         depends_on: depends_on.iter().map(|place| NodeId::at(*place)).collect(),
         attempts_max: 1,
         fails: 0,
+        repeats: 0,
         how: NodeAttemptEnding::Failed,
         on_fail: OnFail::Continue,
         tool: 0,
@@ -485,7 +507,7 @@ fn nodes_that_wait_for_one_another_are_a_deadlock() {
     let id = NodeId::new(0);
     assert_eq!(
         schedule.handle(ScheduleEvent::PlanStarted, 0),
-        [ScheduleCommand::Start { node: id, attempt: 1 }]
+        [ScheduleCommand::Start { node: id, iteration: 0, attempt: 1 }]
     );
     let ended = ScheduleEvent::AttemptEnded { node: id, how: NodeAttemptEnding::Succeeded };
     let nodes = vec![NodeId::new(1), NodeId::new(2)];
@@ -496,7 +518,8 @@ fn nodes_that_wait_for_one_another_are_a_deadlock() {
 fn the_lowest_id_starts_first() {
     let story = plain_story((0..5).map(|_| plain(&[])).collect(), 2);
     let mut schedule = schedule(&story, &[]);
-    let start = |number| ScheduleCommand::Start { node: NodeId::new(number), attempt: 1 };
+    let start =
+        |number| ScheduleCommand::Start { node: NodeId::new(number), iteration: 0, attempt: 1 };
     assert_eq!(schedule.handle(ScheduleEvent::PlanStarted, 0), [start(0), start(1)]);
     let ended = |number| ScheduleEvent::AttemptEnded {
         node: NodeId::new(number),
@@ -516,7 +539,7 @@ fn a_resource_goes_past_a_skipped_node_in_its_turn() {
     }
     let mut schedule = schedule(&plain_story(nodes, 4), &[]);
     let id = NodeId::new;
-    let start = |number| ScheduleCommand::Start { node: id(number), attempt: 1 };
+    let start = |number| ScheduleCommand::Start { node: id(number), iteration: 0, attempt: 1 };
     let ended = |number, how| ScheduleEvent::AttemptEnded { node: id(number), how };
     assert_eq!(schedule.handle(ScheduleEvent::PlanStarted, 0), [start(0), start(1)]);
     let skip = ScheduleCommand::Skip { node: id(2), because_of: id(0) };
@@ -533,7 +556,8 @@ fn a_rate_is_kept_and_waited_for() {
     let mut story = plain_story((0..3).map(|_| plain(&[])).collect(), 8);
     story.of_tools = vec![PlanToolBounds { at_once: None, per_minute: NonZeroU32::new(2) }];
     let mut schedule = schedule(&story, &[]);
-    let start = |number| ScheduleCommand::Start { node: NodeId::new(number), attempt: 1 };
+    let start =
+        |number| ScheduleCommand::Start { node: NodeId::new(number), iteration: 0, attempt: 1 };
     let begun = schedule.handle(ScheduleEvent::PlanStarted, 5);
     let most = NonZeroU32::new(2).unwrap();
     let hindrance = NodeStartBlocker::PerMinute { most, opens_at_ms: 60_005 };

@@ -35,6 +35,9 @@ impl fmt::Display for TracedNode {
             NodeStatus::InDoubt => "in doubt",
             status => status.as_str(),
         })?;
+        if self.iterations > 1 {
+            write!(f, " after {} iterations", self.iterations)?;
+        }
         if self.attempts > 1 {
             write!(f, " after {} attempts", self.attempts)?;
         }

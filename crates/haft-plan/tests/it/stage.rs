@@ -9,12 +9,12 @@ use haft::{
     RuntimeParts, WorkspaceRoots,
 };
 use haft_contract::{
-    BoxFuture, Cx, Effect, ErrorCode, ProbeResult, RunId, Tool, ToolError, ToolId,
+    BoxFuture, Cx, Effect, ErrorCode, ProbeResult, RunId, SubagentSummary, Tool, ToolError, ToolId,
 };
 use haft_journal::{Journal, LeaseOwner, MemoryJournal, SqliteJournal};
 use haft_plan::drive::{
     AllowedDangerousTools, DangerousToolAsker, PlanEvent, PlanRunError, PlanRunOptions,
-    PlanRunResult, plan_tool, run_plan,
+    PlanRunResult, plan_tools, run_plan,
 };
 use haft_plan::{CheckedPlan, PlanInput, PlanToolCatalogue, check_text};
 use haft_policy::{Rule, RuleAction, RuleScope};
@@ -159,7 +159,7 @@ pub(crate) fn tools(world: &Arc<World>) -> Vec<Tool> {
         async move { Ok::<_, ToolError>(args.text.len().to_string()) }
     });
     let echo = Tool::new("echo").execute(|args: Any| async { Ok::<_, ToolError>(args.value) });
-    vec![
+    let own = vec![
         say("say", Effect::Read, world),
         say("order", Effect::Once, world),
         say("danger", Effect::Once, world),
@@ -171,8 +171,13 @@ pub(crate) fn tools(world: &Arc<World>) -> Vec<Tool> {
         keyed,
         secret,
         echo,
-        plan_tool(),
-    ]
+    ];
+    own.into_iter().chain(plan_tools()).collect()
+}
+
+/// The agent of a test.
+pub(crate) fn agents() -> Vec<SubagentSummary> {
+    vec![SubagentSummary { name: "explore".to_owned(), description: "Finds things".to_owned() }]
 }
 
 /// A runtime in a separate directory, and everything that happened in it.
@@ -231,14 +236,18 @@ impl Stage {
             )
         })
         .unwrap();
-        let session =
-            runtime.open_connection(ConnectionOptions::headless("s1", PLAN_FRONT_END)).unwrap();
+        let options = ConnectionOptions {
+            subagents: agents(),
+            ..ConnectionOptions::headless("s1", PLAN_FRONT_END)
+        };
+        let session = runtime.open_connection(options).unwrap();
         let events = Arc::default();
         Self { world, journal, runtime, session, events, _directory: directory }
     }
 
     pub(crate) fn check(&self, plan: &Value) -> CheckedPlan {
         let catalogue = PlanToolCatalogue::new(self.runtime.registry().contracts().cloned());
+        let catalogue = catalogue.with_agents(agents());
         check_text(&plan.to_string(), &catalogue, PlanInput::Unknown).unwrap()
     }
 

@@ -511,8 +511,7 @@ fn task() -> Tool {
         let task = SubagentTask {
             subagent_type: subagent_type.to_owned(),
             prompt: prompt.to_owned(),
-            background: false,
-            metadata: None,
+            ..SubagentTask::default()
         };
         match cx.subagents().delegate(task, &cx).await? {
             SubagentAnswer::Done { output, .. } => Ok::<_, ToolError>(output),

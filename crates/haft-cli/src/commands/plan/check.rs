@@ -50,7 +50,7 @@ pub(super) async fn run(args: &PlanCheckArgs, cx: &CliContext) -> CommandResult 
     let settings = cx.resolve_settings()?;
     let registry = compose::registry(&settings, &cx.host).await?;
     let input = given.as_ref().map_or(PlanInput::Unknown, PlanInput::Given);
-    let checked = check_text(&text, &plan_run::catalogue(&registry), input);
+    let checked = check_text(&text, &plan_run::catalogue(&registry, &settings, &cx.host), input);
     let dangerous = checked.as_ref().ok().map(plan_run::dangerous);
     let report = PlanCheckReport {
         valid: checked.is_ok(),

@@ -19,7 +19,8 @@ pub(super) fn resume_note(
     settings: &SettingArgs,
 ) -> Option<String> {
     let (what, command) = match session {
-        Some(RunSession { session, ancestors }) => {
+        Some(RunSession { plan: Some(plan), .. }) => ("plan", format!("haft resume {plan}")),
+        Some(RunSession { session, ancestors, plan: None }) => {
             // A person resumes the session at the top.
             let root = ancestors.last().unwrap_or(&session.id);
             ("session", format!("haft agent --resume {root}"))

@@ -22,7 +22,7 @@ use crate::views::output;
 use crate::views::table::table;
 use haft_app::calendar::rfc3339;
 use haft_app::process_identity;
-use haft_app::records::{self, RunSession, UndoReference, input_summary};
+use haft_app::records::{self, NodeSession, RunSession, UndoReference, input_summary};
 
 /// Tasks for which the warnings of a retry are shown.
 pub(crate) const RETRIES_SHOWN_MAX: usize = 10;
@@ -62,6 +62,8 @@ pub(super) struct RunsShowArgs {
 struct RunDetails {
     run: RunRow,
     session: Option<RunSession>,
+    /// The sessions of the agent nodes of a plan.
+    node_sessions: Vec<NodeSession>,
     doubts: Vec<CallRow>,
     retries: Vec<RetryPreview>,
     calls: Vec<CallRow>,
@@ -79,6 +81,9 @@ struct RunDetailsReport<'a> {
     /// The session of an agent that the run is.
     #[serde(skip_serializing_if = "Option::is_none")]
     session: Option<&'a SessionRow>,
+    /// The sessions of the agent nodes of a plan.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    node_sessions: &'a [NodeSession],
     /// Whether the process that holds the run is known to be dead; `None` without a holder.
     holder_is_gone: Option<bool>,
     /// Calls that a person has to settle.
@@ -151,6 +156,7 @@ pub(super) async fn run(
     }
     let found = RunDetails {
         doubts: records::find_doubts(journal, &run).await?,
+        node_sessions: records::find_node_sessions(journal, &run).await?,
         retries,
         late_outcomes: journal.late_outcomes(&id).await?,
         snapshots: journal.snapshots(&id, None).await?,
@@ -164,6 +170,7 @@ pub(super) async fn run(
         let RunDetails {
             run,
             session,
+            node_sessions,
             doubts,
             retries,
             calls,
@@ -176,6 +183,7 @@ pub(super) async fn run(
         output::write_json(&RunDetailsReport {
             run,
             session: session.as_ref().map(|of_run| &of_run.session),
+            node_sessions,
             holder_is_gone: run
                 .holder
                 .as_ref()
@@ -256,6 +264,12 @@ fn run_text(found: &RunDetails, settings: &SettingArgs) -> String {
     if let Some(session) = &found.session {
         let show = run_session::show_command(session, settings);
         lines.push(("session", format!("what was said in it is shown by: {show}")));
+    }
+    for NodeSession { node, iteration, attempt, session, agent, status } in &found.node_sessions {
+        let show = hint::with_journal_options(&format!("haft sessions show {session}"), settings);
+        let agent = output::escape_controls(agent);
+        let text = format!("{agent} worked on {node}/{iteration}/{attempt} ({status}): {show}");
+        lines.push(("agent", text));
     }
     if let Some(holder) = &run.holder {
         let text = text::holder_text(holder);

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use clap::Args;
-use haft_agent::call_title;
-use haft_contract::Envelope;
+use haft_agent::{call_title, caller_run_of, plan_node_of};
+use haft_contract::{AttemptAddress, Envelope};
 use haft_journal::{
     MessageFinish, MessageKind, MessagePart, MessageRole, PartKind, SessionMessage, SessionQuery,
     SessionRow,
@@ -90,7 +90,15 @@ pub(super) async fn run(
         ("changed", rfc3339(session.updated_at_ms)),
         ("tokens", tokens),
     ];
-    head.extend(session.parent_id.as_ref().map(|parent| ("parent", parent.to_string())));
+    match (plan_node_of(&session), caller_run_of(&session)) {
+        (Some(AttemptAddress { run, node, .. }), _) => {
+            head.push(("plan", format!("node {node} of {run}")));
+        }
+        (None, Some(run)) => head.push(("run", run.to_string())),
+        (None, None) => {
+            head.extend(session.parent_id.as_ref().map(|it| ("parent", it.to_string())))
+        }
+    }
     head.extend(session.forked_from_id.as_ref().map(|from| ("fork of", from.to_string())));
     let line = |(label, text): (&str, String)| format!("{label:<10}{text}\n");
     output::write_data(&head.into_iter().map(line).collect::<String>())?;

@@ -27,7 +27,10 @@ impl NodeLabels {
             .iter()
             .zip(&plan.plan().nodes)
             .map(|(node, written)| NodeLabel {
-                tool: node.contract().id.to_string(),
+                tool: match node.is_own_work() {
+                    true => cut(&on_one_line(&written.label()), PURPOSE_CHARS_MAX),
+                    false => node.contract().id.to_string(),
+                },
                 purpose: written
                     .purpose()
                     .map(|purpose| cut(&on_one_line(purpose), PURPOSE_CHARS_MAX)),

@@ -51,6 +51,14 @@ impl PlanLines {
                 let line = self.labels.line(*node, &said, &error_text(error));
                 self.failure_line(line)
             }
+            PlanEvent::NodeRepeating { node, iteration, duration_ms, replayed } => {
+                let took = match replayed {
+                    true => "recalled".to_owned(),
+                    false => format!("in {}", duration_in_words(*duration_ms)),
+                };
+                let number = iteration.saturating_add(1);
+                Some(self.labels.line(*node, &format!("iteration {number} done {took}"), ""))
+            }
             PlanEvent::NodeFinished { node, status, duration_ms, replayed, error, log } => {
                 let name = match status {
                     NodeStatus::InDoubt => "in doubt",

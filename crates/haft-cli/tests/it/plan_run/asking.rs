@@ -295,3 +295,36 @@ fn a_live_view_has_no_colours_for_whoever_wants_none() {
     });
     assert!(!coloured, "{shown:?}");
 }
+
+#[test]
+fn a_question_of_a_plan_is_answered_once_at_the_terminal() {
+    let world = world();
+    let plan = r#"{"nodes": [
+        {"id": 0, "question": "Ship it?", "options": ["yes", "no"], "depends_on": []},
+        {"id": 1, "tool": "grep", "inputs": {"pattern": "{{STEPS.0}}", "path": "."}, "depends_on": [0]}
+    ], "final_output_node": 0}"#;
+    world.write("work/ask.json", plan);
+    let mut dumb = world.haft(&["run", "ask.json", "--run", "r1"]);
+    let shown = answered(&world, dumb.env("TERM", "dumb"), &["2\n"]);
+    expect_test::expect![[r#"
+        run r1: 2 nodes
+
+        The plan has a question; what you answer allows nothing.
+
+          Ship it?
+
+           1. yes
+           2. no
+
+        Your answer (a number, or your own words): 2
+        0 person succeeded in 0 ms
+        1 grep   succeeded in 0 ms
+        run r1 finished in 0 ms: 2 of 2 nodes succeeded
+        --- stdout
+        no
+        --- status 0
+    "#]]
+    .assert_eq(&shown);
+    let again = world.run(&["resume", "r1"]);
+    assert_eq!(again, "no\n");
+}
