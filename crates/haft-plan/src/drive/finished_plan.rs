@@ -11,6 +11,8 @@ use super::error::PlanRunError;
 use super::node_scope::node_of;
 use super::recorded_plan::{PlanContents, all_calls, read_plan};
 use crate::node_id::NodeId;
+use crate::node_tools::AGENT_NODE_TOOL;
+use crate::plan::PlanWork;
 use crate::schedule::PlanEnding;
 use crate::trace::{NodeError, NodeStatus, NodeTiming, PlanTimings, PlanTrace, TracedNode};
 
@@ -26,15 +28,23 @@ pub async fn finished_plan(
     let missing = || PlanRunError::ContentsMissing { run: run.clone() };
     let mut rows: BTreeMap<NodeId, Vec<CallRow>> = BTreeMap::new();
     for row in all_calls(journal, CallQuery::of_run(run.clone())).await? {
-        if let Some(node) = node_of(&row.scope.node).filter(|_| row.scope.iteration == 0) {
+        if let Some(node) = node_of(&row.scope.node) {
             rows.entry(node).or_default().push(row);
         }
     }
     let (mut nodes, mut timings) = (Vec::new(), Vec::new());
     for node in &plan.nodes {
         let mut of_node = rows.remove(&node.id).unwrap_or_default();
+        if let PlanWork::Agent(_) = node.work {
+            // The calls of the agent are in the node, too.
+            of_node.retain(|row| row.tool == AGENT_NODE_TOOL);
+        }
+        // The last iteration made the output.
+        let iteration = of_node.iter().map(|row| row.scope.iteration).max().unwrap_or_default();
+        of_node.retain(|row| row.scope.iteration == iteration);
         of_node.sort_by_key(|row| (row.scope.attempt, row.seq));
-        let (traced, timing) = succeeded_node(node.id, of_node).ok_or_else(missing)?;
+        let (mut traced, timing) = succeeded_node(node.id, of_node).ok_or_else(missing)?;
+        traced.iterations = iteration.saturating_add(1);
         nodes.push(traced);
         timings.push(timing);
     }

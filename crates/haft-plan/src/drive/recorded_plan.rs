@@ -20,7 +20,7 @@ use super::node_scope::node_of;
 use crate::checked::CheckedPlan;
 use crate::drive_limits::{KEPT_PART_BYTES_MAX, KEPT_PLAN_BYTES_MAX};
 use crate::node_id::NodeId;
-use crate::plan::Plan;
+use crate::plan::{Plan, PlanWork};
 use crate::reference::{InputTemplate, ReferenceSource};
 
 /// The id of the tool that keeps plans.
@@ -101,7 +101,7 @@ fn shown_plan(plan: &CheckedPlan) -> Plan {
     let mut shown = plan.plan().clone();
     for (node, checked) in shown.nodes.iter_mut().zip(plan.nodes()) {
         let contract = checked.contract();
-        let Value::Object(inputs) = &mut node.inputs else { continue };
+        let PlanWork::Call { inputs: Value::Object(inputs), .. } = &mut node.work else { continue };
         if contract.redacted.is_empty() {
             continue;
         }
