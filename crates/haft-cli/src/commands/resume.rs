@@ -121,7 +121,7 @@ pub(crate) async fn run(
     })?;
     if let Some(finished) = finished {
         let tools = AvailableTools::find(&settings, &cx.host).await?;
-        let catalogue = plan_run::catalogue(tools.offered());
+        let catalogue = plan_run::catalogue(tools.offered(), &settings, &cx.host);
         plan_run::show_finished(&plan, &catalogue, &finished, &cx.setting_args).await?;
         plan_run::print_output(&finished, &cx.setting_args)?;
         plan_run::print_end(&finished, &args.drive, &cx.setting_args);

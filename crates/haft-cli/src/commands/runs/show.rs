@@ -267,7 +267,7 @@ fn run_text(found: &RunDetails, settings: &SettingArgs) -> String {
     }
     for NodeSession { node, iteration, attempt, session, agent, status } in &found.node_sessions {
         let show = hint::with_journal_options(&format!("haft sessions show {session}"), settings);
-        let agent = output::escape_controls(agent);
+        let agent = haft_contract::escape_controls(agent);
         let text = format!("{agent} worked on {node}/{iteration}/{attempt} ({status}): {show}");
         lines.push(("agent", text));
     }
