@@ -99,8 +99,8 @@ async fn a_plan_that_has_ended_is_read_from_its_rows_without_contents() {
     let digest = ContentDigest::of("{{INPUT.a}} and more");
     let expected = format!("[{} bytes, SHA-256 {}]", digest.bytes, digest.sha256);
     assert_eq!(*shown.nodes[0].work.input(), json!({ "text": expected }));
-    let input = shown.nodes[2].work.input();
-    let text = input["text"].as_str().unwrap();
+    let referring = shown.nodes[2].work.input();
+    let text = referring["text"].as_str().unwrap();
     assert!(text.ends_with("] {{STEPS.1}}"), "{text}");
     assert_eq!(input, Some(ContentDigest::of_value(&json!({"a": "b"})).to_value()));
     // A driver that goes on all the same has another plan than the run keeps.
