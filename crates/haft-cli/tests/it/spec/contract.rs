@@ -12,6 +12,10 @@ use crate::mcp_wire::driver::{Place, Server, initialize};
 use crate::python::tool;
 use crate::world::World;
 
+/// A provider of searches, without which `web_search` is not offered.
+const PROVIDER: &str =
+    "[[web_search.providers]]\nkind = \"searxng\"\nurl = \"https://search.example\"\n";
+
 /// Returns what a tool requires, without the patterns.
 fn required(tool: &str) -> String {
     let shown = World::new().json(&["tools", "show", tool, "--json"]);
@@ -161,10 +165,7 @@ fn tools_that_were_searched_for_are_found() {
 #[test]
 fn web_search_reaches_the_host_of_its_provider() {
     let world = World::new();
-    trust(
-        &world,
-        "[[web_search.providers]]\nkind = \"searxng\"\nurl = \"https://search.example\"\n",
-    );
+    trust(&world, PROVIDER);
     let shown = world.json(&["tools", "show", "web_search", "--json"]);
     assert_eq!(shown["requires"], json!({"net": {"hosts": ["search.example"]}}));
 }
@@ -208,7 +209,14 @@ fn listed(server: &mut Server) -> Vec<Value> {
 #[test]
 fn a_client_gets_the_locked_tools_but_task() {
     let place = Place::new();
-    let mut server = Server::start_legacy(&place, &[]);
+    place.write("haft.toml", PROVIDER);
+    place.haft_json(&["trust", "--json"]);
+    // `question` is for clients that can ask a person.
+    let mut server = Server::start(&place, &[]);
+    let mut hello = initialize();
+    hello["capabilities"] = json!({"elicitation": {}});
+    server.request("initialize", hello);
+    server.notify("notifications/initialized", json!({}));
     let listed = listed(&mut server);
     for id in [
         "read",
@@ -231,8 +239,12 @@ fn a_client_gets_the_locked_tools_but_task() {
 
 #[test]
 fn an_agent_gets_all_locked_tools() {
-    let stage = Stage::new(World::new(), [ScriptedReply::new().text("Hello.")]);
-    stage.haft(&["agent", "Hello"]).output().unwrap();
+    let world = World::new();
+    trust(&world, PROVIDER);
+    let stage = Stage::new(world, [ScriptedReply::new().text("Hello.")]);
+    let mut editor = Wire::start(stage.haft(&["acp"]));
+    let opened = editor.open("session/new", None, stage.world.path("work").to_str().unwrap());
+    editor.say(opened["result"]["sessionId"].as_str().unwrap(), "Hello");
     let requests = stage.model.requests();
     let tools = requests[0].body["tools"].as_array().unwrap();
     for id in [
