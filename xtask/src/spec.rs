@@ -65,7 +65,9 @@ fn checked(root: &Path) -> anyhow::Result<Vec<SpecText>> {
     let binaries: BTreeSet<&str> =
         binaries.iter().filter_map(|test| Some(test.split_once(' ')?.0)).collect();
     let existing = test_names::of_binaries(root, &binaries)?;
+    // A decision may begin at the end of a line.
     let decisions = files::read(&root.join(ARCHITECTURE))?;
+    let decisions = decisions.split_whitespace().collect::<Vec<_>>().join(" ");
     let problems: Vec<String> =
         texts.iter().flat_map(|text| text.problems(&existing, &decisions)).collect();
     if !problems.is_empty() {

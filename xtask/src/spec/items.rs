@@ -128,8 +128,8 @@ impl SpecItem {
             SpecVerdict::Deviates => {
                 let decision = self.decision.as_deref().context("it needs a decision")?;
                 ensure!(
-                    decisions.contains(&format!("- *{decision}.*")),
-                    "ARCHITECTURE.md has no decision that begins with `- *{decision}.*`"
+                    decisions.contains(&format!("*{decision}.*")),
+                    "ARCHITECTURE.md has no decision that begins with `*{decision}.*`"
                 );
             }
         }
@@ -174,7 +174,7 @@ mod tests {
     fn check(row: &str) -> Result<(), String> {
         let existing = BTreeSet::from(["x::it a".to_owned(), "x::it b".to_owned()]);
         let row = format!("lines = \"9\"\nasks = \"It works\"\n{row}");
-        let checked = item(&row).and_then(|item| item.check(&existing, "- *It is so.* Because."));
+        let checked = item(&row).and_then(|item| item.check(&existing, "*It is so.* Because."));
         checked.map_err(|err| err.to_string())
     }
 
@@ -205,7 +205,8 @@ mod tests {
         let err = |row: &str| item(row).expect_err("the row is bad").to_string();
         assert!(err("test = \"a\"").contains("unknown key `test`"));
         assert!(err("asks = \"a\"\nverdict = \"works\"").contains("there is no text `lines`"));
-        assert!(err("verdict = \"good\"").contains("unknown verdict `good`"));
+        let good = err("lines = \"9\"\nasks = \"a\"\nverdict = \"good\"");
+        assert!(good.contains("unknown verdict `good`"), "{good}");
         let lines = item("lines = \"9-x\"\nasks = \"a\"\nverdict = \"missing\"\nreason = \"No.\"");
         let lines = lines.expect("the form of lines is checked later");
         assert!(lines.check(&BTreeSet::new(), "").is_err());
