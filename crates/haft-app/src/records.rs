@@ -1,4 +1,4 @@
-//! What the journal holds, as people ask for it: the calls in doubt, their settlement, the session that a run is, and the
+//! The facts of a journal that people ask for: the calls in doubt, their settlement, the session that a run is, and the
 //! undone calls. Command line and inspector show the same facts from here. Nothing here is worded for one of them.
 
 mod call_summary;

@@ -4,7 +4,7 @@
 use haft_contract::sha256_hex;
 
 use crate::page_error::PageError;
-use crate::request::PageRequest;
+use crate::request::InspectorRequest;
 use crate::source::Source;
 
 /// A change that a page offers: what it would do, and the content that the person sees.
@@ -24,14 +24,18 @@ impl ShownChange {
     pub(crate) fn offer(
         &self,
         source: &Source,
-        request: &PageRequest,
+        request: &InspectorRequest,
     ) -> Result<String, PageError> {
         let nonce = source.sessions.issue_nonce(request.browser, &self.action, &self.digest);
         nonce.map_err(|err| PageError::failed(format!("the system gives no random bytes: {err}")))
     }
 
     /// Checks that the request may make the change now.
-    pub(crate) fn check(&self, source: &Source, request: &PageRequest) -> Result<(), PageError> {
+    pub(crate) fn check(
+        &self,
+        source: &Source,
+        request: &InspectorRequest,
+    ) -> Result<(), PageError> {
         let (tab, nonce) = (&request.tab, &request.nonce);
         source
             .sessions

@@ -1,4 +1,4 @@
-//! What pages are told while they are open: which runs changed, and the last change number of the journal. A page then asks
+//! The events that open pages get: which runs changed, and the last change number of the journal. A page then asks
 //! for what it shows. A stream looks at the journal itself, so nothing runs while no page is open.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,7 +16,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::limits::{ALIVE_MS, FOLLOW_MS, FOLLOWED_CALLS_MAX};
 use crate::page_error::PageError;
-use crate::request::{PageRequest, parse_run};
+use crate::request::{InspectorRequest, parse_run};
 use crate::response::{self, PageResponse};
 use crate::source::Source;
 
@@ -36,7 +36,7 @@ struct JournalFollower {
 /// Returns the stream of events.
 pub(crate) async fn follow(
     source: &Arc<Source>,
-    request: &PageRequest,
+    request: &InspectorRequest,
 ) -> Result<PageResponse, PageError> {
     let run = request.query("run").map(parse_run).transpose()?;
     let place = Arc::clone(&source.streams).try_acquire_owned();

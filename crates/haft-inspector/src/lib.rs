@@ -22,5 +22,5 @@ mod text;
 mod views;
 
 pub use assets::page_parts;
-pub use router::InspectorService;
+pub use router::InspectorRouter;
 pub use source::InspectorParts;

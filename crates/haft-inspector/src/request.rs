@@ -15,7 +15,7 @@ const TAB_HEADER: &str = "haft-tab";
 const NONCE_HEADER: &str = "haft-nonce";
 
 /// A request of a person's browser.
-pub(crate) struct PageRequest {
+pub(crate) struct InspectorRequest {
     pub(crate) is_change: bool,
     /// The path without its first slash.
     pub(crate) segments: Vec<String>,
@@ -26,7 +26,7 @@ pub(crate) struct PageRequest {
     pub(crate) nonce: String,
 }
 
-impl PageRequest {
+impl InspectorRequest {
     /// Takes a request apart. `None` if the guard of the server did not see it.
     pub(crate) fn new(request: &http::Request<Bytes>) -> Option<Self> {
         let browser = *request.extensions().get::<BrowserSession>()?;
@@ -130,7 +130,7 @@ fn pairs(text: &str) -> Vec<(String, String)> {
     pairs.map(pair).collect()
 }
 
-/// Returns a part of a URL without its escapes. What is no escape stays as it is.
+/// Returns a part of a URL without its escapes. Other text stays as it is.
 fn decoded(part: &str, plus_is_space: bool) -> String {
     let mut bytes = Vec::with_capacity(part.len());
     let mut rest = part.as_bytes();

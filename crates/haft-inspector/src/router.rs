@@ -11,25 +11,25 @@ use tower_service::Service;
 
 use crate::events;
 use crate::page_error::PageError;
-use crate::request::PageRequest;
+use crate::request::InspectorRequest;
 use crate::response::{self, PageResponse};
 use crate::source::{InspectorParts, Source};
 use crate::views::{call, changes, doubts, permissions, plans, run, runs, sessions};
 
 /// The pages of the inspector, as a service of the HTTP server.
 #[derive(Clone)]
-pub struct InspectorService {
+pub struct InspectorRouter {
     source: Arc<Source>,
 }
 
-impl InspectorService {
+impl InspectorRouter {
     /// Returns the pages over the journal that the settings name. Nothing is opened yet.
     pub fn new(parts: InspectorParts) -> Self {
         Self { source: Arc::new(Source::new(parts)) }
     }
 }
 
-impl Service<http::Request<Bytes>> for InspectorService {
+impl Service<http::Request<Bytes>> for InspectorRouter {
     type Response = PageResponse;
     type Error = Infallible;
     type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>> + Send>>;
@@ -41,7 +41,7 @@ impl Service<http::Request<Bytes>> for InspectorService {
     fn call(&mut self, request: http::Request<Bytes>) -> Self::Future {
         let source = Arc::clone(&self.source);
         Box::pin(async move {
-            let Some(request) = PageRequest::new(&request) else {
+            let Some(request) = InspectorRequest::new(&request) else {
                 let err = PageError {
                     status: StatusCode::UNAUTHORIZED,
                     message: "This browser is not logged in.".to_owned(),
@@ -62,7 +62,10 @@ impl Service<http::Request<Bytes>> for InspectorService {
     }
 }
 
-async fn answer(source: &Arc<Source>, request: &PageRequest) -> Result<PageResponse, PageError> {
+async fn answer(
+    source: &Arc<Source>,
+    request: &InspectorRequest,
+) -> Result<PageResponse, PageError> {
     let segments: Vec<&str> = request.segments.iter().map(String::as_str).collect();
     let parts = &request.segments;
     match (request.is_change, segments.as_slice()) {

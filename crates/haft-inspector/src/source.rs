@@ -1,4 +1,4 @@
-//! What the pages are about: the journal, and the settings and files of the workspace that the inspector was started in.
+//! The source of all pages: the journal, and the settings and files of the workspace that the inspector was started in.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use tokio::sync::{Mutex, Semaphore};
 use crate::limits::STREAMS_MAX;
 use crate::page_error::PageError;
 
-/// What an inspector is made of.
+/// The parts of an inspector.
 pub struct InspectorParts {
     /// The environment and the clock.
     pub host: AppHost,
@@ -26,7 +26,7 @@ pub struct InspectorParts {
     pub sessions: Arc<BrowserSessions>,
 }
 
-/// What the pages are about.
+/// The source of all pages.
 pub(crate) struct Source {
     pub(crate) host: AppHost,
     pub(crate) settings: EffectiveSettings,

@@ -47,7 +47,7 @@ pub struct PageParts {
     pub files: &'static [PublicFile],
 }
 
-/// What every answer says to browsers. Nothing comes from elsewhere, nothing is executed that is not a file of the server, and
+/// The headers of every answer. Nothing comes from elsewhere, nothing is executed that is not a file of the server, and
 /// no other page shows or opens one of these.
 const PAGE_HEADERS: [(&str, &str); 6] = [
     (

@@ -299,7 +299,6 @@ pub(super) const MODULE_ORDER: &[ModuleOrder] = &[
             "error",
             "programs",
             "agent_error",
-            "settlement",
             "views",
             "arguments",
             "asking",

@@ -1,4 +1,4 @@
-//! What happened to a path between two snapshots, in one line of words.
+//! The change of a path between two snapshots, in one line of words.
 
 use haft_snapshot::{PathChange, PathChangeKind, PathState as Recorded, quote_path};
 

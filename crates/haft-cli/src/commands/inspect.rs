@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use clap::Args;
-use haft_inspector::{InspectorParts, InspectorService};
+use haft_inspector::{InspectorParts, InspectorRouter};
 use haft_server::{BrowserSessions, HttpSite, RequestGuard};
 use serde_json::json;
 use tokio::net::TcpListener;
@@ -59,7 +59,7 @@ impl InspectorPages {
     ) -> (Self, HttpSite) {
         let random = || id::random_bytes().map_err(|err| io::Error::other(err.message));
         let sessions = Arc::new(BrowserSessions::new(random));
-        let service = InspectorService::new(InspectorParts {
+        let service = InspectorRouter::new(InspectorParts {
             host: cx.host.clone(),
             settings: settings.clone(),
             overrides: cx.setting_args.overrides(),

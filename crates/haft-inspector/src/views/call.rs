@@ -18,7 +18,7 @@ use super::run::call_name;
 use super::runs::last_change;
 use crate::navigation::{Section, Sections};
 use crate::page_error::PageError;
-use crate::request::{PageRequest, call_url, parse_call, run_url};
+use crate::request::{InspectorRequest, call_url, parse_call, run_url};
 use crate::response::{self, PageResponse};
 use crate::source::{Source, find_run};
 use crate::text::{duration, on_one_line, pretty, shown, url_part};
@@ -46,7 +46,7 @@ struct CallPage {
     ended: Option<(String, String)>,
     /// Further facts with their names.
     facts: Vec<(&'static str, String)>,
-    /// What of the envelope a person should know first.
+    /// The facts of the envelope that a person should know first.
     remarks: Vec<String>,
     refusal: Option<RefusalText>,
     input: TextPiece,
@@ -162,7 +162,7 @@ pub(crate) async fn show(
 /// Returns a further piece of a text.
 pub(crate) async fn text(
     source: &Arc<Source>,
-    request: &PageRequest,
+    request: &InspectorRequest,
     parts: &[String],
 ) -> Result<PageResponse, PageError> {
     let journal = source.present_journal().await?;
@@ -174,7 +174,7 @@ pub(crate) async fn text(
 /// Returns a whole text, for the browser to save.
 pub(crate) async fn file(
     source: &Arc<Source>,
-    request: &PageRequest,
+    request: &InspectorRequest,
     parts: &[String],
 ) -> Result<PageResponse, PageError> {
     let journal = source.present_journal().await?;
@@ -188,7 +188,7 @@ pub(crate) async fn file(
     Ok(response::download(&name, response::streamed(stream::iter(pieces))))
 }
 
-fn named_text(request: &PageRequest) -> Result<CallText, PageError> {
+fn named_text(request: &InspectorRequest) -> Result<CallText, PageError> {
     let named = request.query("part").and_then(CallText::named);
     named.ok_or_else(|| PageError::bad_request("part: expected input, answer, printed or rest"))
 }

@@ -22,7 +22,7 @@ pub(crate) struct TimeWindow {
     pub(crate) to_ms: u64,
 }
 
-/// What the lines of a run's calls have in common.
+/// The facts that the lines of a run's calls have in common.
 pub(crate) struct CallLineContext<'a> {
     pub(crate) window: TimeWindow,
     pub(crate) now_ms: u64,

@@ -21,7 +21,7 @@ use crate::text::{number, pretty};
 pub(crate) enum CallText {
     Input,
     Answer,
-    /// What the tool printed beside its answer.
+    /// The text that the tool printed beside its answer.
     Printed,
     /// The file with the rest of a cut output.
     Rest,
@@ -120,7 +120,7 @@ impl CallText {
 /// Returns the answer of a call as a person reads it.
 fn answer_text(envelope: &Envelope) -> String {
     let text = envelope.text();
-    // Data without a text of its own is JSON.
+    // Data that is no text is JSON.
     if text.starts_with(['{', '[']) { pretty(&text) } else { text }
 }
 

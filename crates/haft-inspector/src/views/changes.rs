@@ -1,4 +1,4 @@
-//! What calls changed, and taking it back. The page shows the difference, and what an undo would do now. The undo is offered
+//! The changes of calls, and taking them back. The page shows the difference, and what an undo would do now. The undo is offered
 //! for exactly that: if a file changes before the person decides, nothing is undone.
 
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use crate::change::ShownChange;
 use crate::limits::DIFF_PATHS_SHOWN_MAX;
 use crate::navigation::{Section, Sections};
 use crate::page_error::PageError;
-use crate::request::{PageRequest, call_url, parse_call, parse_run, run_url};
+use crate::request::{InspectorRequest, call_url, parse_call, parse_run, run_url};
 use crate::response::{self, PageResponse};
 use crate::source::{Source, find_run};
 use crate::text::on_one_line;
@@ -60,11 +60,11 @@ struct ShownPath {
     lines: Vec<DiffLine>,
 }
 
-/// What an undo would do now.
+/// The effect of an undo that is made now.
 struct ShownUndo {
-    /// What it would restore.
+    /// The paths that it would restore.
     lines: Vec<String>,
-    /// What would stay as it is.
+    /// The paths that would stay as they are.
     stays: Vec<String>,
     /// Why there is none.
     refusal: String,
@@ -92,7 +92,7 @@ struct CheckedUndo {
 /// Shows the changes.
 pub(crate) async fn show(
     source: &Arc<Source>,
-    request: &PageRequest,
+    request: &InspectorRequest,
 ) -> Result<PageResponse, PageError> {
     let of_request = |name: &str| request.query(name).map(str::to_owned);
     let from = ChangeSource::find(source, of_request("call"), of_request("run")).await?;
@@ -131,7 +131,7 @@ pub(crate) async fn show(
 /// Takes the changes back.
 pub(crate) async fn undo(
     source: &Arc<Source>,
-    request: &PageRequest,
+    request: &InspectorRequest,
 ) -> Result<PageResponse, PageError> {
     let of_form = |name: &str| request.form(name).map(str::to_owned);
     let from = ChangeSource::find(source, of_form("call"), of_form("run")).await?;
@@ -314,7 +314,7 @@ fn effects(roots: &[RootChanges], checked: &CheckedUndo) -> (Vec<String>, Vec<St
 
 fn shown_undo(
     source: &Source,
-    request: &PageRequest,
+    request: &InspectorRequest,
     from: &ChangeSource,
     roots: &[RootChanges],
     checked: &Result<CheckedUndo, UndoRefusal>,

@@ -14,7 +14,7 @@ use crate::change::ShownChange;
 use crate::limits::{DOUBTS_SHOWN_MAX, RUNS_SEARCHED_MAX};
 use crate::navigation::{Section, Sections};
 use crate::page_error::PageError;
-use crate::request::{PageRequest, call_url, parse_call, parse_run, run_url};
+use crate::request::{InspectorRequest, call_url, parse_call, parse_run, run_url};
 use crate::response::{self, PageResponse};
 use crate::source::{Source, find_run};
 use crate::text::{on_one_line, pretty, shown};
@@ -49,7 +49,7 @@ struct DoubtCard {
 /// Shows the calls in doubt.
 pub(crate) async fn show(
     source: &Arc<Source>,
-    request: &PageRequest,
+    request: &InspectorRequest,
 ) -> Result<PageResponse, PageError> {
     let journal = source.journal().await?;
     let mut page = DoubtsPage {
@@ -85,7 +85,7 @@ pub(crate) async fn show(
 /// Records a verdict.
 pub(crate) async fn settle(
     source: &Arc<Source>,
-    request: &PageRequest,
+    request: &InspectorRequest,
 ) -> Result<PageResponse, PageError> {
     let call = parse_name(request.form("call").unwrap_or_default())?;
     let verdict = request.form("verdict").and_then(SettlementVerdict::parse);
@@ -141,7 +141,11 @@ fn offer_of(call: &CallRow) -> ShownChange {
     ShownChange::new(format!("settle {}", call.id()), &shown)
 }
 
-fn card(source: &Source, request: &PageRequest, call: &CallRow) -> Result<DoubtCard, PageError> {
+fn card(
+    source: &Source,
+    request: &InspectorRequest,
+    call: &CallRow,
+) -> Result<DoubtCard, PageError> {
     let id = call.id();
     Ok(DoubtCard {
         anchor: format!("doubt-{}", call.change),

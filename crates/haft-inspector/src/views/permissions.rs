@@ -13,7 +13,7 @@ use haft_policy::{Conditions, Rule, RuleAction, RuleScope, RuleSet};
 use crate::change::ShownChange;
 use crate::navigation::{Section, Sections};
 use crate::page_error::PageError;
-use crate::request::PageRequest;
+use crate::request::InspectorRequest;
 use crate::response::{self, PageResponse};
 use crate::source::Source;
 use crate::text::{on_one_line, shown, url_part};
@@ -45,7 +45,7 @@ struct RuleLine {
     origin: String,
 }
 
-/// What would become of a call.
+/// The judgement about a call.
 struct JudgedCall {
     outcome: &'static str,
     style: &'static str,
@@ -74,7 +74,7 @@ const ACTIONS: [(&str, RuleAction); 3] =
 /// Shows the rules, and what a person asks about them.
 pub(crate) async fn show(
     source: &Arc<Source>,
-    request: &PageRequest,
+    request: &InspectorRequest,
 ) -> Result<PageResponse, PageError> {
     let workspace = RuledWorkspace::of(source, request.query("root"));
     let text = |name: &str| request.query(name).unwrap_or_default().to_owned();
@@ -118,7 +118,7 @@ pub(crate) async fn show(
 /// Adds the rule that the person saw.
 pub(crate) async fn add(
     source: &Arc<Source>,
-    request: &PageRequest,
+    request: &InspectorRequest,
 ) -> Result<PageResponse, PageError> {
     let workspace = RuledWorkspace::of(source, request.form("root"));
     let permission = request.form("permission").unwrap_or_default();
@@ -210,7 +210,7 @@ impl RuledWorkspace {
     fn offer(
         &self,
         source: &Source,
-        request: &PageRequest,
+        request: &InspectorRequest,
         rule: &Rule,
     ) -> Result<OfferedRule, PageError> {
         Ok(OfferedRule {

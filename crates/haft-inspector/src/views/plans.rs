@@ -11,12 +11,12 @@ use haft_plan::drive::{AGENT_NODE_TOOL, PLAN_TOOL, recorded_plan};
 use haft_plan::{Plan, PlanGraph, PlanNodeMark};
 
 use super::call_line::status;
-use super::run_line::{RunLine, RunState, state};
+use super::run_line::{RunLine, ShownRunState, state};
 use super::run_search::RunFilter;
 use super::runs::last_change;
 use crate::navigation::{Section, Sections};
 use crate::page_error::PageError;
-use crate::request::{PageRequest, call_url, parse_run, run_url};
+use crate::request::{InspectorRequest, call_url, parse_run, run_url};
 use crate::response::{self, PageResponse};
 use crate::source::{Source, find_run};
 use crate::text::{on_one_line, pretty, shown, url_part};
@@ -55,7 +55,7 @@ struct NodeLine {
 /// Shows the runs that keep a plan.
 pub(crate) async fn list(
     source: &Arc<Source>,
-    request: &PageRequest,
+    request: &InspectorRequest,
 ) -> Result<PageResponse, PageError> {
     let mut page = PlansPage {
         sections: Sections(Section::Plans),
@@ -92,7 +92,7 @@ pub(crate) async fn show(source: &Arc<Source>, run: &str) -> Result<PageResponse
     };
     let doubts = find_doubts(&*journal, &run).await?.len();
     let calls = latest_calls(&*journal, &run.id).await?;
-    let is_running = state(&run, false) == RunState::Running;
+    let is_running = state(&run, false) == ShownRunState::Running;
     let nodes = node_lines(&plan, &calls, is_running, is_holder_dead(&run));
     let marks: Vec<PlanNodeMark> = nodes
         .iter()

@@ -20,7 +20,7 @@ use super::runs::last_change;
 use crate::limits::{CALLS_SHOWN_MAX, TREE_CALLS_MAX};
 use crate::navigation::{Section, Sections};
 use crate::page_error::PageError;
-use crate::request::{PageRequest, call_url, parse_run, run_url};
+use crate::request::{InspectorRequest, call_url, parse_run, run_url};
 use crate::response::{self, PageResponse};
 use crate::source::{Source, find_run};
 use crate::text::{on_one_line, pretty, shown, url_part};
@@ -76,7 +76,7 @@ const STATUSES: [(&str, CallStatus); 5] = [
 ];
 
 impl CallFilter {
-    fn of(request: &PageRequest) -> Self {
+    fn of(request: &InspectorRequest) -> Self {
         let text = |name: &str| request.query(name).unwrap_or_default().trim().to_owned();
         Self { status: text("status"), tool: text("tool") }
     }
@@ -100,7 +100,7 @@ impl CallFilter {
 /// Shows a run.
 pub(crate) async fn show(
     source: &Arc<Source>,
-    request: &PageRequest,
+    request: &InspectorRequest,
     run: &str,
 ) -> Result<PageResponse, PageError> {
     let journal = source.present_journal().await?;
@@ -174,7 +174,7 @@ pub(crate) async fn show(
 /// Returns further calls of a run, or those that changed.
 pub(crate) async fn calls(
     source: &Arc<Source>,
-    request: &PageRequest,
+    request: &InspectorRequest,
     run: &str,
 ) -> Result<PageResponse, PageError> {
     let journal = source.present_journal().await?;
@@ -189,7 +189,7 @@ async fn page(
     journal: &dyn Journal,
     run: &RunRow,
     session: Option<&SessionRow>,
-    request: &PageRequest,
+    request: &InspectorRequest,
 ) -> Result<CallRows, PageError> {
     let filter = CallFilter::of(request);
     let is_latest = request.query("end").is_some();

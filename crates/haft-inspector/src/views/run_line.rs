@@ -11,7 +11,7 @@ use crate::text::{counted, duration, on_one_line};
 
 /// How a run stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum RunState {
+pub(crate) enum ShownRunState {
     /// A process works in it.
     Running,
     /// A person has to settle a call.
@@ -24,7 +24,7 @@ pub(crate) enum RunState {
     Ended,
 }
 
-impl RunState {
+impl ShownRunState {
     pub(crate) const ALL: [Self; 5] =
         [Self::Running, Self::InDoubt, Self::Interrupted, Self::Failed, Self::Ended];
 
@@ -55,7 +55,7 @@ impl RunState {
 pub(crate) struct RunLine {
     pub(crate) id: String,
     pub(crate) url: String,
-    pub(crate) state: RunState,
+    pub(crate) state: ShownRunState,
     /// The title of its session, else its first call; empty if it has neither.
     pub(crate) title: String,
     /// The agent or the front end that works in it.
@@ -107,13 +107,13 @@ impl RunLine {
 }
 
 /// Returns how a run stands.
-pub(crate) fn state(run: &RunRow, has_doubts: bool) -> RunState {
+pub(crate) fn state(run: &RunRow, has_doubts: bool) -> ShownRunState {
     match &run.holder {
-        _ if has_doubts => RunState::InDoubt,
-        Some(_) if is_holder_dead(run) => RunState::Interrupted,
-        Some(_) => RunState::Running,
-        None if run.failed + run.refused > 0 => RunState::Failed,
-        None => RunState::Ended,
+        _ if has_doubts => ShownRunState::InDoubt,
+        Some(_) if is_holder_dead(run) => ShownRunState::Interrupted,
+        Some(_) => ShownRunState::Running,
+        None if run.failed + run.refused > 0 => ShownRunState::Failed,
+        None => ShownRunState::Ended,
     }
 }
 

@@ -6,17 +6,17 @@ use haft_contract::RunId;
 use haft_journal::limits::QUERY_RUNS_MAX;
 use haft_journal::{CallOrder, CallQuery, CallRow, Journal, RunQuery, RunRow, SessionRow};
 
-use super::run_line::{RunState, session_of, state};
+use super::run_line::{ShownRunState, session_of, state};
 use crate::limits::{
     CALLS_SEARCHED_MAX, RUN_CALLS_SEARCHED_MAX, RUNS_SEARCHED_MAX, RUNS_SHOWN_MAX,
 };
 use crate::page_error::PageError;
-use crate::request::PageRequest;
+use crate::request::InspectorRequest;
 
-/// What a person searches for.
+/// The runs that a person searches for.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RunFilter {
-    pub(crate) state: Option<RunState>,
+    pub(crate) state: Option<ShownRunState>,
     pub(crate) tool: String,
     pub(crate) by: String,
     pub(crate) root: String,
@@ -35,7 +35,7 @@ pub(crate) struct FoundRun {
     pub(crate) first: Option<CallRow>,
 }
 
-/// What a search found.
+/// The runs that a search found.
 #[derive(Default)]
 pub(crate) struct RunPage {
     pub(crate) found: Vec<FoundRun>,
@@ -47,11 +47,11 @@ pub(crate) struct RunPage {
 
 impl RunFilter {
     /// Returns what a request asks for.
-    pub(crate) fn of(request: &PageRequest) -> Self {
+    pub(crate) fn of(request: &InspectorRequest) -> Self {
         let text = |name: &str| request.query(name).unwrap_or_default().trim().to_owned();
         let word = text("state");
         Self {
-            state: RunState::ALL.into_iter().find(|state| state.word() == word),
+            state: ShownRunState::ALL.into_iter().find(|state| state.word() == word),
             tool: text("tool"),
             by: text("by"),
             root: text("root"),

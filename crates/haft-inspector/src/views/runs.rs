@@ -5,12 +5,12 @@ use std::sync::Arc;
 use askama::Template;
 use haft_journal::{CallOrder, CallQuery, Journal};
 
-use super::run_line::{RunLine, RunState};
+use super::run_line::{RunLine, ShownRunState};
 use super::run_search::{RunFilter, RunPage};
 use crate::limits::{CALLS_SEARCHED_MAX, RUNS_SHOWN_MAX};
 use crate::navigation::{Section, Sections};
 use crate::page_error::PageError;
-use crate::request::{PageRequest, parse_run};
+use crate::request::{InspectorRequest, parse_run};
 use crate::response::{self, PageResponse};
 use crate::source::{Source, find_run};
 use crate::text::on_one_line;
@@ -41,7 +41,7 @@ struct RunRows {
 /// Shows the list, or the part of it that a page asks for.
 pub(crate) async fn show(
     source: &Arc<Source>,
-    request: &PageRequest,
+    request: &InspectorRequest,
 ) -> Result<PageResponse, PageError> {
     let filter = RunFilter::of(request);
     let journal = source.journal().await?;
@@ -65,14 +65,16 @@ pub(crate) async fn show(
     response::html(&RunsPage {
         sections: Sections(Section::Runs),
         last_change,
-        states: RunState::ALL.map(|it| (it.word(), it.name(), filter.state == Some(it))).to_vec(),
+        states: ShownRunState::ALL
+            .map(|it| (it.word(), it.name(), filter.state == Some(it)))
+            .to_vec(),
         filter,
         rows,
         journal: on_one_line(&source.settings.durability.journal.to_string()),
     })
 }
 
-fn rows(page: &RunPage, request: &PageRequest) -> RunRows {
+fn rows(page: &RunPage, request: &InspectorRequest) -> RunRows {
     let runs = page.found.iter().map(|found| {
         RunLine::new(&found.run, found.doubts, found.session.as_ref(), found.first.as_ref())
     });

@@ -17,7 +17,7 @@ use super::runs::last_change;
 use crate::limits::{MESSAGES_SHOWN_MAX, SESSIONS_SHOWN_MAX};
 use crate::navigation::{Section, Sections};
 use crate::page_error::PageError;
-use crate::request::{PageRequest, call_url, parse_call, run_url};
+use crate::request::{InspectorRequest, call_url, parse_call, run_url};
 use crate::response::{self, PageResponse};
 use crate::source::{Source, find_run};
 use crate::text::{number, on_one_line, shown, url_part};
@@ -91,7 +91,7 @@ struct TalkCall {
 /// Shows the list.
 pub(crate) async fn list(
     source: &Arc<Source>,
-    request: &PageRequest,
+    request: &InspectorRequest,
 ) -> Result<PageResponse, PageError> {
     let mut page = SessionsPage {
         sections: Sections(Section::Sessions),
@@ -122,7 +122,7 @@ pub(crate) async fn list(
 /// Shows a conversation.
 pub(crate) async fn show(
     source: &Arc<Source>,
-    request: &PageRequest,
+    request: &InspectorRequest,
     session: &str,
 ) -> Result<PageResponse, PageError> {
     let journal = source.present_journal().await?;

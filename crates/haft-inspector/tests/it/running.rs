@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use haft_app::host::AppHost;
 use haft_app::{App, SettingOverrides, settings};
-use haft_inspector::{InspectorParts, InspectorService, page_parts};
+use haft_inspector::{InspectorParts, InspectorRouter, page_parts};
 use haft_journal::SqliteJournal;
 use haft_server::{BrowserSessions, HttpSite, RequestGuard, serve};
 use serde_json::Value;
@@ -53,7 +53,7 @@ impl Running {
             secret.iter_mut().zip(number).for_each(|(byte, from)| *byte = from);
             Ok(secret)
         }));
-        let service = InspectorService::new(InspectorParts {
+        let service = InspectorRouter::new(InspectorParts {
             host,
             settings,
             overrides: SettingOverrides::default(),

@@ -1,4 +1,4 @@
-//! What the pages show of a journal, and the changes that they offer.
+//! The content of the pages, and the changes that they offer.
 
 use serde_json::json;
 
@@ -118,7 +118,7 @@ async fn an_undo_does_what_was_shown_and_can_be_undone() {
     assert!(page.body.contains("one <mark>two</mark>"), "{}", page.body);
     assert!(page.body.contains("one <mark>three</mark>"), "{}", page.body);
     let nonce = page.attribute("<form method=\"post\"", "data-nonce");
-    // Somebody changes the file before the person decides.
+    // Another program changes the file before the person decides.
     std::fs::write(&file, "mine\n").unwrap();
     let answer = browser.post("/undo", &nonce, "call=r/main/0/1/1").await;
     assert_eq!(answer.status, 409, "{}", answer.body);
