@@ -130,7 +130,7 @@ impl BrowserSessions {
     ) -> Result<(), ChangeRefusal> {
         let mut state = self.lock();
         let is_tab = |(of, secret): &(u64, String)| is_equal(secret, tab) && *of == browser.0;
-        if state.tabs.iter().filter(|known| is_tab(known)).count() == 0 {
+        if !state.tabs.iter().any(is_tab) {
             return Err(ChangeRefusal::TabUnknown);
         }
         let offered = state.nonces.remove(nonce).filter(|it| it.browser == browser.0);
