@@ -34,7 +34,7 @@ struct RunDetailsPage {
     version: String,
     settings: String,
     holder: String,
-    /// Why nothing here stops the run, if a process works in it.
+    /// The process that works in the run, and where the run can be stopped; empty without one.
     stopping: String,
     /// The path of the session that it is.
     session: Option<String>,
@@ -138,7 +138,7 @@ pub(crate) async fn show(
         settings: if run.settings == "{}" { String::new() } else { shown(&pretty(&run.settings)) },
         stopping: match &holder {
             Some(holder) if is_alive => format!(
-                "Another process works in this run: {holder}. Stop it there; the inspector stops nothing that runs in another \
+                "A process works in this run: {holder}. The inspector does not stop runs: stop the work in its client, or end that \
                  process."
             ),
             _ => String::new(),
