@@ -56,7 +56,8 @@ fn a_person_at_the_inspector() {
         ("refused", "read", json!({"path": "/etc/shadow"})),
         ("hostile", "glob", json!({"pattern": "<img src=x onerror=alert(1)>\u{202e}"})),
     ] {
-        world.run(&["call", "--run", run, tool, &input.to_string()]);
+        // One of the calls is refused.
+        world.haft(&["call", "--run", run, tool, &input.to_string()]).output().unwrap();
     }
     let inspecting = Inspecting::start(&world);
     let order = json!({
