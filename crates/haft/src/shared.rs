@@ -273,11 +273,12 @@ impl RuntimeShared {
             |access: &ResolvedAccess| matches!(access, ResolvedAccess::Shell { .. });
         if accesses.iter().any(runs_commands) {
             let probe = || async {
-                let RuntimeParts { sandbox, launcher, allow_network, .. } = &self.parts;
+                let RuntimeParts { sandbox, launcher, .. } = &self.parts;
                 if sandbox.confine == ConfineMode::UnsafeNever {
                     return HostConditions::default();
                 }
-                let network = if *allow_network { Network::Host } else { Network::Loopback };
+                // Where the user opened the network, that is the user's answer. The sandbox holds everything else.
+                let network = Network::Loopback;
                 let enforceable = launcher.probe_enforcement(network, sandbox.mechanisms).await;
                 // A failed probe counts as no sandbox. Execution then refuses what cannot be enforced.
                 let sandboxed = enforceable.is_ok_and(|enforced| enforced.is_full());
