@@ -295,4 +295,8 @@ impl Model for UnavailableModel {
     fn respond(&self, _: ModelRequest) -> BoxFuture<'_, Result<ModelAnswerStream, ModelError>> {
         Box::pin(async { Err(ModelError::Settings(self.reason.clone())) })
     }
+
+    fn takes_images(&self) -> bool {
+        false
+    }
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use haft::{AD_HOC_PATTERN, CallLimits, RepeatPolicy, SHOWN_CHARS_DEFAULT};
 use haft_contract::{RequirementSet, ToolId};
-use haft_policy::{NetworkGuard, Rule, RuleAction, RuleScope};
+use haft_policy::{NetworkGuard, Rule, RuleAction, RuleScope, is_local_host};
 use haft_sandbox::proxy::UpstreamProxy;
 use haft_sandbox::{ProtectedPaths, ResourceLimits};
 use haft_tools::Profile;
@@ -325,7 +325,8 @@ fn required_hosts(preset: Preset, requires: &RequirementSet) -> Vec<Rule> {
     match preset {
         Preset::ReadOnly | Preset::Ask | Preset::Full => Vec::new(),
         Preset::Workspace => {
-            let hosts = requires.net.hosts.iter();
+            // A host of a private network needs an answer about its very address.
+            let hosts = requires.net.hosts.iter().filter(|host| !is_local_host(host));
             hosts.map(|host| Rule::new("net.fetch", host, RuleAction::Allow)).collect()
         }
     }

@@ -22,6 +22,10 @@ use crate::{ModelAnswerStream, ModelError, ModelRequest};
 ///         let events = [ModelEvent::Text(text), ModelEvent::End(ModelAnswerEnd::default())];
 ///         Box::pin(async move { Ok(ModelAnswerStream::from_events(events.map(Ok))) })
 ///     }
+///
+///     fn takes_images(&self) -> bool {
+///         false
+///     }
 /// }
 /// ```
 pub trait Model: Send + Sync {
@@ -36,7 +40,5 @@ pub trait Model: Send + Sync {
     ) -> BoxFuture<'_, Result<ModelAnswerStream, ModelError>>;
 
     /// Returns whether the model sees images. If not, the caller sends none.
-    fn takes_images(&self) -> bool {
-        true
-    }
+    fn takes_images(&self) -> bool;
 }

@@ -84,4 +84,8 @@ impl Model for ScriptedModel {
             Ok(ModelAnswerStream::from_events(events.into_iter().map(Ok)))
         })
     }
+
+    fn takes_images(&self) -> bool {
+        true
+    }
 }

@@ -158,7 +158,8 @@ impl ConnectionState {
         });
         let skills = if loads_skills { Arc::clone(&self.skills) } else { Arc::default() };
         let roots = self.shared.parts.roots.clone();
-        let granted = self.paths.granted.clone();
+        // A file that is attached to one session later is not attached to the others.
+        let granted = self.paths.granted.detached();
         let territory =
             PathResolver::new(roots, Arc::clone(&sidecars), Arc::clone(&skills), granted);
         Ok(Self {

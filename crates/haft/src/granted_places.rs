@@ -49,15 +49,21 @@ struct GrantedPlace {
 
 impl GrantedPlaces {
     /// Opens the places that requirements name. One that is not there is left out: a manifest may be shared by machines on
-    /// which these places differ.
-    pub(crate) fn open(requires: &RequirementSet, variables: &PatternVariables) -> Self {
+    /// which these places differ. One that lies in a root is reached there.
+    pub(crate) fn open(
+        requires: &RequirementSet,
+        variables: &PatternVariables,
+        roots: &[PathBuf],
+    ) -> Self {
         let mut required: Vec<GrantedPlace> = Vec::new();
         for pattern in requires.fs.read.iter().chain(&requires.fs.write) {
             for base in outside_bases(pattern, variables) {
                 let place = GrantedPlace::open(&base);
                 let is_known =
                     |place: &GrantedPlace| required.iter().any(|known| known.path == place.path);
-                required.extend(place.filter(|place| !is_known(place)));
+                let is_inside =
+                    |place: &GrantedPlace| roots.iter().any(|root| place.path.starts_with(root));
+                required.extend(place.filter(|place| !is_known(place) && !is_inside(place)));
             }
         }
         Self { required: required.into(), ad_hoc: Arc::default() }
@@ -66,6 +72,15 @@ impl GrantedPlaces {
     /// Returns the same required places, with none that was added by hand.
     pub(crate) fn without_ad_hoc(&self) -> Self {
         Self { required: Arc::clone(&self.required), ad_hoc: Arc::default() }
+    }
+
+    /// Returns the same places, which do not share those that are added later.
+    pub(crate) fn detached(&self) -> Self {
+        let detached = self.without_ad_hoc();
+        for path in self.ad_hoc_paths() {
+            detached.add(&path);
+        }
+        detached
     }
 
     /// Adds a place by hand, and returns its canonical path. Returns `None` if it cannot be opened, or if there are too many.

@@ -228,7 +228,7 @@ impl RuntimeShared {
         let catalog = Catalog::new(std::mem::take(&mut parts.registry), requires, variables)?;
         let hidden_within = parts.sandbox.hidden_within(&parts.roots.paths());
         let required = parts.requires.clone().union(&catalog.registry().requires());
-        let granted = GrantedPlaces::open(&required, &parts.variables);
+        let granted = GrantedPlaces::open(&required, &parts.variables, &parts.roots.paths());
         Ok(Self {
             granted,
             hidden_within,

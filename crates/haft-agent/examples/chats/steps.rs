@@ -32,6 +32,10 @@ impl Model for Noting {
         self.requests.lock().unwrap_or_else(PoisonError::into_inner).push(noted);
         self.model.respond(request)
     }
+
+    fn takes_images(&self) -> bool {
+        false
+    }
 }
 
 /// The turns that are measured.

@@ -47,6 +47,10 @@ impl Model for Careful {
         let calls = next(&request);
         Box::pin(async move { Ok(answer(&request, calls?)) })
     }
+
+    fn takes_images(&self) -> bool {
+        false
+    }
 }
 
 fn answer(request: &ModelRequest, calls: Vec<(&'static str, Value)>) -> ModelAnswerStream {

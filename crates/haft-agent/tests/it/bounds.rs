@@ -307,6 +307,10 @@ impl Model for Slow {
         let all = text.chain(stream::iter([Ok(end)]));
         Box::pin(async move { Ok(ModelAnswerStream::new(all)) })
     }
+
+    fn takes_images(&self) -> bool {
+        false
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -82,6 +82,10 @@ impl Model for Actor {
             }
         })
     }
+
+    fn takes_images(&self) -> bool {
+        false
+    }
 }
 
 pub(crate) const USAGE: ModelUsage =

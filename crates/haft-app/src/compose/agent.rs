@@ -273,6 +273,10 @@ impl Model for NoModels {
     fn respond(&self, _: ModelRequest) -> BoxFuture<'_, Result<ModelAnswerStream, ModelError>> {
         Box::pin(async { Err(ModelError::Settings("no model is asked here".to_owned())) })
     }
+
+    fn takes_images(&self) -> bool {
+        false
+    }
 }
 
 /// Chance as the system gives it.

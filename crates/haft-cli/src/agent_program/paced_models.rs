@@ -52,6 +52,10 @@ impl Model for PacedModel {
             Ok(ModelAnswerStream::new(events))
         })
     }
+
+    fn takes_images(&self) -> bool {
+        self.model.takes_images()
+    }
 }
 
 #[cfg(test)]

@@ -93,7 +93,7 @@ fn check(script: &str, person: Person, expect: &Expect) {
         .collect();
     let (same, own) = told.split_at(told.len().min(SAME_LINES));
     expect![[r#"
-        {"offered":["[built-in tools]","word_count"]}
+        {"offered":["[built-in tools]","view","word_count"]}
         {"tool":"read","content":"the cat sat\non the mat\n"}
         {"tool":"edit","content":"{\"replacements\":1,\"first_changed_line\":1}"}
         {"tool":"bash","content":"the black cat sat\non the mat\n"}

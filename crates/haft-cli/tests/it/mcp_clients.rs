@@ -136,7 +136,7 @@ fn check_steps(place: &Place, mut steps: Vec<Value>, version: &str) {
         step.to_string()
     });
     expect![[r#"
-        {"step":"list","names":["[built-in tools]"]}
+        {"step":"list","names":["[built-in tools]","view"]}
         {"step":"write","isError":false,"content":[{"type":"text","text":"ok"}],"structured":null}
         {"step":"edit","isError":false,"content":[{"type":"text","text":"{\"replacements\":1,\"first_changed_line\":2}"}],"structured":null}
         {"step":"apply_patch","isError":false,"content":[{"type":"text","text":"{\"status\":\"ok\",\"files\":[{\"path\":\"made/by_client.txt\",\"operation\":\"modify\"},{\"path\":\"made/new.txt\",\"operation\":\"create\"}]}"}],"structured":null}
@@ -230,8 +230,8 @@ fn the_python_sdk_is_asked_in_the_newer_era() {
         &expect![[r#"
             {"version":"2026-07-28"}
             {"asked":[{"message":"May write run?","offered":["once","always_session","always_project","reject"]}],"isError":false,"content":["ok"]}
-            {"asked":[{"message":"May write run?","offered":["once","always_session","always_project","reject"]}],"isError":true,"content":["the user rejected the call"]}
-            {"asked":[{"message":"May write run?","offered":["once","always_session","always_project","reject"]}],"isError":true,"content":["the user rejected the call","the client closed the question without an answer; that counts as a rejection"]}
+            {"asked":[{"message":"May write run?","offered":["once","always_session","always_project","reject"]}],"isError":true,"content":["the user rejected the call","Do not try it in another way. Ask the user how to go on."]}
+            {"asked":[{"message":"May write run?","offered":["once","always_session","always_project","reject"]}],"isError":true,"content":["the user rejected the call","Do not try it in another way. Ask the user how to go on.","the client closed the question without an answer; that counts as a rejection"]}
             {"asked":[{"message":"May write run?","offered":["once","always_session","always_project","reject"]}],"isError":false,"content":["ok"]}
             {"asked":[],"isError":false,"content":["ok"]}"#]],
     );

@@ -494,6 +494,7 @@ fn the_conformance_suite_finds_nothing_wrong_with_what_there_is() {
         tools-list
         server-sse-multiple-streams
         resources-list
+        prompts-list
         dns-rebinding-protection
         server-session-lifecycle
         server-sse-polling"#]]

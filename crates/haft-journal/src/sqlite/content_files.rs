@@ -41,9 +41,11 @@ pub(super) struct ContentWrites {
 impl ContentFiles {
     /// Returns the files beside the database at `journal`.
     pub(super) fn beside(journal: &Path) -> Self {
+        // A link to a database has its contents beside the database, where haft hides both.
+        let journal = journal.canonicalize().unwrap_or_else(|_| journal.to_owned());
         let mut name = journal.as_os_str().to_owned();
         name.push(DIRECTORY_SUFFIX);
-        Self { journal: journal.to_owned(), directory: name.into() }
+        Self { directory: name.into(), journal }
     }
 
     /// Shows the texts that a query asks for.
@@ -95,9 +97,8 @@ impl ContentFiles {
         let mut rows = Vec::new();
         for run in runs {
             let directory = self.run_directory(&run);
-            let names = match query.equal(contents::SHA256) {
-                Some(Value::Text(sha256)) => vec![sha256.clone()],
-                Some(_) => Vec::new(),
+            let names = match named_texts(query) {
+                Some(names) => names,
                 None => names_in(&directory)?,
             };
             for sha256 in names.into_iter().filter(|name| is_sha256(name)) {
@@ -244,6 +245,24 @@ fn if_there<T>(result: io::Result<T>) -> io::Result<Option<T>> {
         Err(err) if err.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(err) => Err(err),
     }
+}
+
+/// Returns the texts that a query names by their SHA-256; `None` if it asks for all.
+fn named_texts(query: &RowQuery) -> Option<Vec<String>> {
+    let texts = |values: &[Value]| {
+        let texts = values.iter().filter_map(|value| match value {
+            Value::Text(text) => Some(text.clone()),
+            _ => None,
+        });
+        texts.collect()
+    };
+    query.conditions.iter().find_map(|condition| match condition {
+        RowCondition::Equal(of, value) if of.at == contents::SHA256.at => {
+            Some(texts(std::slice::from_ref(value)))
+        }
+        RowCondition::OneOf(of, values) if of.at == contents::SHA256.at => Some(texts(values)),
+        _ => None,
+    })
 }
 
 fn is_sha256(name: &str) -> bool {

@@ -236,7 +236,15 @@ impl Anchored {
                 return false;
             }
         }
-        let Some(path) = self.anchor.part_of(path) else { return false };
+        let Some(path) = self.anchor.part_of(path) else {
+            // Outside the roots, a name that is denied at any depth is denied, too. The directories above it say nothing: a
+            // rule about `tmp` is not about `/tmp/a`.
+            let is_named = self.is_bare_name && reading == MatchWidth::Wide;
+            let name = path.absolute.file_name().filter(|_| is_named);
+            return name.is_some_and(|name| {
+                self.names.iter().all(|pattern| pattern.matches(name.as_bytes()))
+            });
+        };
         let mut parts = components(path);
         if self.is_bare_name && reading == MatchWidth::Wide {
             return parts.any(|part| self.names.iter().all(|name| name.matches(part)));

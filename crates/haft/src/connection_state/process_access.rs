@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use haft_contract::{ErrorCode, ToolError, ToolId};
 use haft_policy::{
-    Capabilities, DirectoryTrees, HostScope, PathReach, PathSubject, ResolvedAccess, RuleAction,
-    RuleSet, decide_access, decide_restrictions,
+    Capabilities, DirectoryTrees, HostScope, PathDenials, PathReach, PathSubject, ResolvedAccess,
+    RuleAction, RuleSet, decide_access, decide_restrictions,
 };
 
 use super::ConnectionState;
@@ -46,7 +46,7 @@ impl ConnectionState {
     }
 
     /// Returns the places outside the roots that a command of a call can read, and those that it can change as well: the places
-    /// that rules allow as a whole, and of the others the paths that the call was allowed to read.
+    /// that rules about files allow as a whole, and of the others the files that the call names and such rules allow.
     pub(crate) fn outside_trees(
         &self,
         tool: &ToolId,
@@ -66,10 +66,15 @@ impl ConnectionState {
                 && decide_access(&unnamed, Some(&access), &rules).action == RuleAction::Allow
                 && decide_access(tool, Some(&access), &rules).action != RuleAction::Deny
         };
+        let denials = PathDenials::of_tool(tool, &rules);
         let roots = self.shared.parts.roots.paths();
         // A place around a root would show the root beside what the root itself shows.
         let is_around = |place: &PathBuf| roots.iter().any(|root| root.starts_with(place));
         for place in places.iter().filter(|place| !is_around(place)) {
+            // The kernel holds denied names in the roots alone, so a directory elsewhere is shown only if nothing is denied.
+            if place.is_dir() && !denials.is_empty() {
+                continue;
+            }
             let reach = if place.is_dir() { PathReach::Tree } else { PathReach::PathOnly };
             let path = PathSubject::outside_roots(place).with_reach(reach);
             if self.shared.parts.sandbox.check_read(&path).is_err() {
@@ -82,10 +87,21 @@ impl ConnectionState {
             let side = if is_changed { &mut trees.writable } else { &mut trees.readable };
             side.push(place.clone());
         }
+        // Of other places, a file that the command names. A directory would show more than was named.
         for access in accesses {
             let ResolvedAccess::Read { path } = access else { continue };
             let is_granted = places.iter().any(|place| path.absolute.starts_with(place));
-            if path.relative.is_none() && is_granted && !is_around(&path.absolute) {
+            let is_shown = trees
+                .writable
+                .iter()
+                .chain(&trees.readable)
+                .any(|place| path.absolute.starts_with(place));
+            if path.relative.is_none()
+                && is_granted
+                && !is_shown
+                && path.absolute.is_file()
+                && may(access.clone())
+            {
                 trees.readable.push(path.absolute.clone());
             }
         }

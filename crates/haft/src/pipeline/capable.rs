@@ -288,10 +288,14 @@ impl Judged {
         if are_held && is_command {
             for access in &mut self.accesses {
                 match access {
-                    ResolvedAccess::Read { path } | ResolvedAccess::Write { path } => {
+                    ResolvedAccess::Read { path } | ResolvedAccess::Write { path }
+                        if path.relative.is_some() =>
+                    {
                         path.reach = PathReach::PathOnly;
                     }
-                    ResolvedAccess::Net { .. }
+                    ResolvedAccess::Read { .. }
+                    | ResolvedAccess::Write { .. }
+                    | ResolvedAccess::Net { .. }
                     | ResolvedAccess::Shell { .. }
                     | ResolvedAccess::Named { .. } => {}
                 }

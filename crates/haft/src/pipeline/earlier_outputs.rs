@@ -11,6 +11,10 @@ use crate::connection_state::ConnectionState;
 
 /// Adopts the sidecars of earlier sessions that the input names.
 pub(super) async fn adopt_named_outputs(arrived: &ArrivedCall, connection: &ConnectionState) {
+    // A subagent does not read what was cut out of the answers of its parent, which can be of the same run.
+    if !connection.restrictions.is_empty() {
+        return;
+    }
     let Some(fields) = arrived.call().input.as_object() else { return };
     for text in fields.values().filter_map(Value::as_str) {
         let path = Path::new(text);

@@ -19,6 +19,7 @@ pub const SETTINGS: &[Setting] = &[
     Setting::flag_only("--config", "The manifest to use instead of the one that is found")
         .env("HAFT_CONFIG"),
     Setting::flag_only("--allow", "Tools whose every call is allowed for this session").adds(),
+    Setting::flag_only("--ad-hoc", "Files outside the roots that calls may read").adds(),
     Setting::flag_only("--unsafe-no-sandbox", "Whether commands run without the kernel sandbox")
         .env("HAFT_UNSAFE_NO_SANDBOX"),
     Setting::key("root", "The directory that calls may reach, where relative paths start")

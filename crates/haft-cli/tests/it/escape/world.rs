@@ -20,6 +20,9 @@ pub(super) const GOT_OUT: &str = "gotout";
 const PATH: &str = "/usr/bin:/bin:/usr/sbin:/sbin";
 
 const BOUNDS: &str = "
+# The processes of this machine can be many.
+[limits]
+shown_chars = 10000000
 [sandbox]
 memory_bytes = 268435456
 processes = 96

@@ -487,7 +487,7 @@ fn a_registry_lists_the_tools_to_offer() {
         &expect![[r#"
         --- stderr
         warning: tools/registry.json does not list the tool in draws.py, so it is not offered
-        error: no tool is called "draws": list the tools to see what there is
+        error: no tool is called "draws": use one of adds, apply_patch, bash, edit, finance_price, glob, grep, lsp, question, read, repo_clone, repo_overview, skill, todo, tool_search, view, web_fetch, web_search, write
 
         hint: haft tools list
         --- status 2

@@ -16,6 +16,9 @@ use crate::world::World;
 const PROVIDER: &str =
     "[[web_search.providers]]\nkind = \"searxng\"\nurl = \"https://search.example\"\n";
 
+/// So many tools that some are searched for, without which `tool_search` is not listed.
+const MANY_TOOLS: &str = "[[python]]\ndir = \"tools\"\n[limits]\nlisted_tools = 1\n";
+
 /// Returns what a tool requires, without the patterns.
 fn required(tool: &str) -> String {
     let shown = World::new().json(&["tools", "show", tool, "--json"]);
@@ -209,7 +212,9 @@ fn listed(server: &mut Server) -> Vec<Value> {
 #[test]
 fn a_client_gets_the_locked_tools_but_task() {
     let place = Place::new();
-    place.write("haft.toml", PROVIDER);
+    place.write("haft.toml", &format!("{PROVIDER}{MANY_TOOLS}"));
+    place.write("tools/one.py", &tool("one", "", "return 1"));
+    place.write("tools/two.py", &tool("two", "", "return 2"));
     place.haft_json(&["trust", "--json"]);
     // `question` is for clients that can ask a person.
     let mut server = Server::start(&place, &[]);
@@ -240,7 +245,9 @@ fn a_client_gets_the_locked_tools_but_task() {
 #[test]
 fn an_agent_gets_all_locked_tools() {
     let world = World::new();
-    trust(&world, PROVIDER);
+    world.write("work/tools/one.py", &tool("one", "", "return 1"));
+    world.write("work/tools/two.py", &tool("two", "", "return 2"));
+    trust(&world, &format!("{PROVIDER}{MANY_TOOLS}"));
     let stage = Stage::new(world, [ScriptedReply::new().text("Hello.")]);
     let mut editor = Wire::start(stage.haft(&["acp"]));
     let opened = editor.open("session/new", None, stage.world.path("work").to_str().unwrap());
