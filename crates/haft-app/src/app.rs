@@ -129,8 +129,8 @@ impl AppRun {
     ///
     /// # Errors
     ///
-    /// Fails only if haft cannot say what happened: the journal failed, or the run recorded another input for this call. What
-    /// a tool did or was not allowed to do is an envelope.
+    /// Fails only if haft cannot say what happened: the journal failed, or the run recorded another input for this call. An
+    /// envelope says everything else, refusals included.
     pub async fn call(&self, tool: &str, input: Value) -> Result<Envelope, RunError> {
         self.run.call(Call::new(tool, input)).await
     }

@@ -228,7 +228,7 @@ async fn whatever_is_raised_is_said() {
     assert!(recursed.contains("frames ...\n") && recursed.len() < 4_000, "{recursed}");
     // Files outside of the tool's directories are named without their place.
     let outside = shown(&stage.hostile("raises_in_a_library").await);
-    assert!(outside.contains("\n  decoder.py:") && !outside.contains("/usr/"), "{outside}");
+    assert!(outside.contains("\n  json/decoder.py:") && !outside.contains("/usr/"), "{outside}");
 }
 
 #[tokio::test]
