@@ -39,7 +39,7 @@ impl ShownChange {
         let (tab, nonce) = (&request.tab, &request.nonce);
         source
             .sessions
-            .redeem_nonce(request.browser, tab, nonce, &self.action, &self.digest)
+            .redeem_nonce(request.browser, tab, nonce, (&self.action, &self.digest))
             .map_err(PageError::conflict)
     }
 }

@@ -125,8 +125,7 @@ impl BrowserSessions {
         browser: BrowserSession,
         tab: &str,
         nonce: &str,
-        action: &str,
-        digest: &str,
+        (action, digest): (&str, &str),
     ) -> Result<(), ChangeRefusal> {
         let mut state = self.lock();
         let is_tab = |(of, secret): &(u64, String)| is_equal(secret, tab) && *of == browser.0;
@@ -271,7 +270,7 @@ mod tests {
         let tab = sessions.open_tab(one, &secret).unwrap().unwrap();
         let other_tab = sessions.open_tab(other, &other_secret).unwrap().unwrap();
         let redeem = |browser, tab: &str, nonce: &str, action: &str, digest: &str| {
-            sessions.redeem_nonce(browser, tab, nonce, action, digest)
+            sessions.redeem_nonce(browser, tab, nonce, (action, digest))
         };
         let offer = || sessions.issue_nonce(one, "undo r", "d1").unwrap();
         let nonce = offer();

@@ -109,12 +109,15 @@ pub(crate) async fn run(args: &InspectArgs, cx: &CliContext) -> CommandResult {
     }
     // The thread may wait for a line for ever; the process does not wait for it.
     let further_links = async {
-        while can_ask {
+        let read_line = async || {
+            if !can_ask {
+                return false;
+            }
             let read =
                 tokio::task::spawn_blocking(|| io::stdin().lock().read_line(&mut String::new()));
-            if !matches!(read.await, Ok(Ok(1..))) {
-                break;
-            }
+            matches!(read.await, Ok(Ok(1..)))
+        };
+        while read_line().await {
             if let Ok(link) = pages.new_link(&address) {
                 let _ = output::write_data(&link);
             }
@@ -166,10 +169,10 @@ fn write_link(directory: &Path, link: &str) -> io::Result<OpenedFile> {
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
     let file_of = OpenedFile(path);
     // The link has only letters, digits and signs that mean nothing in HTML.
-    write!(
+    writeln!(
         file,
         "<!doctype html><meta charset=\"utf-8\"><title>haft</title>\
-         <meta http-equiv=\"refresh\" content=\"0; url={link}\"><p><a href=\"{link}\">Open the inspector</a>\n"
+         <meta http-equiv=\"refresh\" content=\"0; url={link}\"><p><a href=\"{link}\">Open the inspector</a>"
     )?;
     Ok(file_of)
 }

@@ -105,7 +105,7 @@ pub(crate) async fn show(
     })
     .await?;
     let (roots, checked) = from.check(roots, overwrite(is_forced)).await?;
-    let undo = shown_undo(source, request, &from, &roots, &checked, is_forced)?;
+    let undo = shown_undo((source, request), &from, &roots, &checked, is_forced)?;
     let (up_url, up) = match &from.of {
         CallSelection::Call(call) | CallSelection::After(call) => {
             (call_url(call), call.to_string())
@@ -313,8 +313,7 @@ fn effects(roots: &[RootChanges], checked: &CheckedUndo) -> (Vec<String>, Vec<St
 }
 
 fn shown_undo(
-    source: &Source,
-    request: &InspectorRequest,
+    (source, request): (&Source, &InspectorRequest),
     from: &ChangeSource,
     roots: &[RootChanges],
     checked: &Result<CheckedUndo, UndoRefusal>,

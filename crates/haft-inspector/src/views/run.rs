@@ -207,7 +207,9 @@ async fn page(
         format!("{}/calls?{query}{separator}after={last}", run_url(&run.id))
     });
     calls.sort_by_key(|call| (call.started_at_ms, call.change));
-    lines(source, journal, run, session, &calls, false).await.map(|rows| CallRows { more, ..rows })
+    lines(source, journal, (run, session), &calls, false)
+        .await
+        .map(|rows| CallRows { more, ..rows })
 }
 
 /// Returns the calls of a run in the order of their addresses, with a heading for each attempt.
@@ -232,14 +234,13 @@ async fn tree(
         let begun = begun.get(&scope.node).copied();
         (begun, scope.node.clone(), scope.iteration, scope.attempt, call.seq)
     });
-    lines(source, journal, run, session, &calls, true).await
+    lines(source, journal, (run, session), &calls, true).await
 }
 
 async fn lines(
     source: &Source,
     journal: &dyn Journal,
-    run: &RunRow,
-    session: Option<&SessionRow>,
+    (run, session): (&RunRow, Option<&SessionRow>),
     calls: &[CallRow],
     shows_attempts: bool,
 ) -> Result<CallRows, PageError> {

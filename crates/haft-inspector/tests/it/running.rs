@@ -89,7 +89,7 @@ impl Running {
     /// Opens the journal, to write rows as they could come from anywhere.
     pub(crate) fn journal(&self) -> SqliteJournal {
         let state = host(self.directory.path());
-        SqliteJournal::open(&state.state().journal()).unwrap()
+        SqliteJournal::open(state.state().journal()).unwrap()
     }
 
     /// Returns a secret that logs a browser in.

@@ -36,7 +36,7 @@ async fn a_text_is_in_one_file_that_only_its_owner_reads() {
     let digest = journal.keep_content(&lease, MARKER.to_owned()).await.unwrap();
     let of_run = directory.path().join("j-contents/run-..");
     let file = of_run.join(&digest.sha256);
-    assert_eq!(files_with_marker(directory.path()), [file.clone()]);
+    assert_eq!(files_with_marker(directory.path()), std::slice::from_ref(&file));
     assert_eq!((mode(&file), mode(&of_run), mode(of_run.parent().unwrap())), (0o600, 0o700, 0o700));
 
     // Another process reads it, also if it only looks.
