@@ -183,7 +183,7 @@ fn the_ai_sdk_drives_haft_and_is_asked() {
         Person::Rejects,
         &expect![[r#"
         {"asked":"May write run?"}
-        {"tool":"write","content":"the user rejected the call (write needs approval for fs.write of \"made.txt\": the manifest rule `ask write \"*\"` decides; the rule `allow write \"made.txt\"` would allow it)"}
+        {"tool":"write","content":"the user rejected the call (write needs approval for fs.write of \"made.txt\": the manifest rule `ask write \"*\"` decides; the rule `allow write \"made.txt\"` would allow it)\nDo not try it in another way. Ask the user how to go on."}
         {"tool":"read","content":"path \"missing.txt\" does not exist: use glob to find it"}
         {"output":"done"}"#]],
     );

@@ -142,7 +142,7 @@ fn a_call_that_was_under_way_is_shown_as_what_it_is() {
         user_message_chunk "Add them."
         agent_message_chunk "Now one."
         tool_call c1 in_progress bash echo one >> effects.txt; echo begun > fifo; sleep 1000
-        tool_call_update c1 failed ``` in doubt: bash was begun as call SESSION/main/0/1/1 and its end was never recorded, so it may or may not have happened. It is not repeated.  To lift this, find out whether call SESSION/main/0/1/1 happened, and settle it. ```
+        tool_call_update c1 failed ``` in doubt: bash was begun as call SESSION/main/0/1/1 and its end was never recorded, so it may or may not have happened. It is not repeated.  To lift this, settle call SESSION/main/0/1/1. ```
         tool_call c2 in_progress bash echo two >> effects.txt
         tool_call_update c2 failed ``` this call was not made: haft ended before it was begun, and was asked for something else since ```
         user_message_chunk "What of it?"
