@@ -2,13 +2,10 @@
 //! the attempt of that node in the run of the plan. This module reads and records nothing.
 
 use haft::TaskAttempt;
-use haft_contract::{AttemptAddress, RunId, sha256_hex};
+use haft_contract::{AttemptAddress, RunId};
 use haft_journal::{SessionId, SessionRow};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-
-/// The hexadecimal digits that the bits of an id have.
-const ID_DIGITS: usize = 32;
 
 /// The metadata in the row of a session that does the work of an agent node.
 #[derive(Serialize, Deserialize)]
@@ -16,18 +13,11 @@ struct PlanNodeNote {
     plan_node: AttemptAddress,
 }
 
-/// Returns the id that stands for a run as the parent of the sessions that work for its calls. No session has this id.
-pub fn run_parent_id(run: &RunId) -> SessionId {
-    let digest = sha256_hex(format!("run {run}").as_bytes());
-    let bits = digest.get(..ID_DIGITS).and_then(|digits| u128::from_str_radix(digits, 16).ok());
-    SessionId::from_bits(bits.expect("a SHA-256 has 64 hexadecimal digits"))
-}
-
 /// Returns the attempt of an agent node whose work a session does, if it does such work.
 pub fn plan_node_of(row: &SessionRow) -> Option<AttemptAddress> {
     let PlanNodeNote { plan_node } = serde_json::from_str(&row.metadata_json).ok()?;
     // A model chooses the metadata of a task, but never the parent.
-    (row.parent_id.as_ref() == Some(&run_parent_id(&plan_node.run))).then_some(plan_node)
+    (row.parent_id.as_ref() == Some(&SessionId::standing_for(&plan_node.run))).then_some(plan_node)
 }
 
 /// The metadata in the row of a session that does the task of a call of a client.
@@ -44,7 +34,7 @@ struct RunTaskNote {
 pub fn caller_run_of(row: &SessionRow) -> Option<RunId> {
     let of_task = || serde_json::from_str::<RunTaskNote>(&row.metadata_json).ok();
     let run = plan_node_of(row).map(|node| node.run).or_else(|| of_task().map(|it| it.task_of))?;
-    (row.parent_id.as_ref() == Some(&run_parent_id(&run))).then_some(run)
+    (row.parent_id.as_ref() == Some(&SessionId::standing_for(&run))).then_some(run)
 }
 
 /// Returns the metadata of a session that does the task of a call of a client.

@@ -48,7 +48,7 @@ pub use definition::{
 };
 pub use prompt::{AgentPromptContext, GitPromptContext, system_prompt};
 
-pub use call_scope::{caller_run_of, plan_node_of, run_parent_id};
+pub use call_scope::{caller_run_of, plan_node_of};
 pub use call_title::call_title;
 pub use error::AgentError;
 pub use event::{AgentEvent, AgentEventKind, AgentEventObserver, ToolResultStatus};

@@ -8,10 +8,10 @@ use haft::InputSchema;
 use haft_contract::{
     AttemptAddress, BoxFuture, Cx, ErrorCode, SubagentAnswer, SubagentTask, Subagents, ToolError,
 };
-use haft_journal::{CallQuery, CallStatus, SessionRow, SessionStatus};
+use haft_journal::{CallQuery, CallStatus, SessionId, SessionRow, SessionStatus};
 use serde_json::Value;
 
-use crate::call_scope::{plan_node_metadata, plan_node_of, run_parent_id, task_attempt};
+use crate::call_scope::{plan_node_metadata, plan_node_of, task_attempt};
 use crate::definition::AgentDefinition;
 use crate::delegate::{STOPPED, run_subagent, tool_error, unfinished_reason};
 use crate::error::AgentError;
@@ -96,7 +96,7 @@ impl PlanNodeWork<'_> {
     /// Returns the session that does the work already. A session whose attempt the driver cancelled is continued too, because
     /// the agent did not fail.
     async fn find_begun(&self, address: &AttemptAddress) -> Result<Option<SessionRow>, AgentError> {
-        let rows = child_sessions(self.host, &run_parent_id(&address.run)).await?;
+        let rows = child_sessions(self.host, &SessionId::standing_for(&address.run)).await?;
         let of_node = rows.into_iter().filter_map(|row| {
             let at = plan_node_of(&row)?;
             let is_same = at.node == address.node && at.iteration == address.iteration;
@@ -135,7 +135,7 @@ impl PlanNodeWork<'_> {
         );
         let AttemptAddress { run, node, iteration, attempt } = address;
         let row = SessionRow {
-            parent_id: Some(run_parent_id(run)),
+            parent_id: Some(SessionId::standing_for(run)),
             parent_tool_call_id: Some(format!("{node}/{iteration}/{attempt}")),
             title: Some(format!("node {node} of {run}")),
             metadata_json: plan_node_metadata(address),

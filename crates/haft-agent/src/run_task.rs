@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use haft::Asker;
 use haft_contract::{BoxFuture, Cx, ErrorCode, SubagentAnswer, SubagentTask, Subagents, ToolError};
-use haft_journal::{SessionRow, SessionStatus};
+use haft_journal::{SessionId, SessionRow, SessionStatus};
 
 use crate::abandon::abandon_children;
-use crate::call_scope::{run_parent_id, run_task_metadata};
+use crate::call_scope::run_task_metadata;
 use crate::delegate::{STOPPED, done_answer, run_subagent, tool_error, unfinished_reason};
 use crate::error::AgentError;
 use crate::open;
@@ -58,7 +58,7 @@ impl RunTaskSubagents {
         let agent = self.host.any_agent(&task.subagent_type)?;
         let restrictions = vec![AgentRestrictions::from_agent(&agent)];
         let row = SessionRow {
-            parent_id: Some(run_parent_id(run)),
+            parent_id: Some(SessionId::standing_for(run)),
             parent_tool_call_id: Some(cx.call_address().to_string()),
             inspectable: agent.inspectable,
             metadata_json: run_task_metadata(run, task.metadata.unwrap_or_default()),
@@ -101,7 +101,8 @@ impl RunTaskSubagents {
         cx: &Cx,
     ) -> Result<Option<SubagentAnswer>, AgentError> {
         let call = cx.call_address().to_string();
-        let rows = child_sessions(&self.host, &run_parent_id(&cx.attempt_address().run)).await?;
+        let rows =
+            child_sessions(&self.host, &SessionId::standing_for(&cx.attempt_address().run)).await?;
         let is_its_own = |row: &SessionRow| row.parent_tool_call_id.as_ref() == Some(&call);
         let Some(row) = rows.into_iter().find(is_its_own) else { return Ok(None) };
         let result = match row.status {

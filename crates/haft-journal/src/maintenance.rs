@@ -5,8 +5,10 @@ use std::collections::{HashMap, HashSet};
 use haft_contract::RunId;
 use serde::Serialize;
 
-/// Says which runs may go. A run with a lease stays, whatever its age. A session and those that it began go together, when all of
-/// them were quiet that long.
+use crate::session_id::SessionId;
+
+/// Says which runs may go. A run with a lease stays, whatever its age. A run and the sessions that it began go together, when all
+/// of them were quiet that long.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Retention {
     /// Runs whose latest record is older than this go, in milliseconds since 1970.
@@ -133,6 +135,7 @@ fn families(ages: Vec<RunAge>) -> Vec<Family> {
         let known = age.parent.as_ref().and_then(|parent| by_run.get(parent).copied());
         let index = known.unwrap_or(families.len());
         by_run.insert(age.run.clone(), index);
+        by_run.insert(SessionId::standing_for(&age.run).run(), index);
         if known.is_none() {
             families.push(Family::default());
         }
@@ -165,6 +168,7 @@ impl Families {
 
     /// Says that a run stays.
     pub(crate) fn keep(&mut self, run: RunId) {
+        self.kept.insert(SessionId::standing_for(&run).run());
         self.kept.insert(run);
     }
 }

@@ -4,11 +4,14 @@
 
 use std::fmt;
 
-use haft_contract::RunId;
+use haft_contract::{RunId, sha256_hex};
 use serde::{Deserialize, Serialize};
 
 /// The digits of an id, in the order of their values: letters that are taken for digits, or make words, are missing.
 const DIGITS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
+
+/// The hexadecimal digits that the bits of an id have.
+const ID_DIGITS: usize = 32;
 
 /// Digits of an id, at five bits each: two more than its 128 bits need.
 const DIGITS_COUNT: usize = 26;
@@ -109,6 +112,13 @@ impl SessionId {
     /// Returns the run of the session, which has the same name.
     pub fn run(&self) -> RunId {
         RunId::parse(&self.0).expect("an id of a session is made of letters, digits and a low line")
+    }
+
+    /// Returns the id that stands for a run as the parent of the sessions that work for its calls. No session has this id.
+    pub fn standing_for(run: &RunId) -> Self {
+        let digest = sha256_hex(format!("run {run}").as_bytes());
+        let bits = digest.get(..ID_DIGITS).and_then(|digits| u128::from_str_radix(digits, 16).ok());
+        Self::from_bits(bits.expect("a SHA-256 has 64 hexadecimal digits"))
     }
 }
 

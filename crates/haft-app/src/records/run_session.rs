@@ -2,7 +2,7 @@
 
 use haft::PLAN_FRONT_END;
 use haft_agent::limits::SUBAGENT_DEPTH_MAX;
-use haft_agent::{caller_run_of, plan_node_of, run_parent_id};
+use haft_agent::{caller_run_of, plan_node_of};
 use haft_contract::{AttemptAddress, RunId};
 use haft_journal::{Journal, JournalError, RunRow, SessionId, SessionQuery, SessionRow};
 use serde::Serialize;
@@ -47,7 +47,7 @@ pub async fn find_node_sessions(
         return Ok(Vec::new());
     }
     let query = SessionQuery {
-        parent: Some(run_parent_id(&run.id)),
+        parent: Some(SessionId::standing_for(&run.id)),
         with_opaque: true,
         ..SessionQuery::default()
     };

@@ -113,6 +113,7 @@ macro_rules! conformance_tests {
             who_speaks_gets_further,
             who_dies_while_nothing_is_under_way_counts_for_nothing,
             a_session_goes_with_its_run_and_with_those_that_it_began,
+            a_session_goes_with_the_run_whose_call_it_works_for,
             calls_of_a_session_are_rows_of_the_journal,
         ]);
     };

@@ -6,14 +6,14 @@ use crate::limits::{
 };
 use crate::{
     CallStatus, Journal, JournalError, Lease, MessageFinish, MessageKind, MessagePart,
-    MessageQuery, PartKind, PartState, Retention, SessionDurability, SessionMessage, SessionMode,
-    SessionQuery, SessionRecord, SessionRow, SessionStatus,
+    MessageQuery, PartKind, PartState, Retention, SessionDurability, SessionId, SessionMessage,
+    SessionMode, SessionQuery, SessionRecord, SessionRow, SessionStatus,
 };
 use expect_test::expect;
 use haft_contract::{ContentDigest, Effect, RunId};
 
 use super::check_error;
-use crate::conformance::fixture::{brief_request, call, record, request, run};
+use crate::conformance::fixture::{brief_request, call, open, record, request, run};
 use crate::conformance::session_fixture::{
     answer, begin_session, child, message_id, open_session, record_all, said, session, session_id,
     text_part, tool_part, transcript,
@@ -536,6 +536,26 @@ pub async fn a_session_goes_with_its_run_and_with_those_that_it_began(
     assert_eq!(journal.session(&session_id(6)).await?, None);
     record_all(&*journal, &lease, vec![Session(session(6))]).await?;
     expect![[r#""#]].assert_eq(&transcript(&*journal, 6, MessageQuery::default()).await?);
+    assert_eq!(journal.verify().await?, []);
+    Ok(())
+}
+
+pub async fn a_session_goes_with_the_run_whose_call_it_works_for(journal: Shared) -> CaseResult {
+    let lease = open(&*journal, "nightly").await?;
+    let nightly = lease.run.clone();
+    journal.close_run(lease).await?;
+    let parent_id = Some(SessionId::standing_for(&nightly));
+    ended_session(&*journal, SessionRow { parent_id, ..child(1, 9) }, 1, 9_000).await?;
+    ended_session(&*journal, child(2, 1), 1, 4_000).await?;
+    let until = |before_ms| Retention {
+        before_ms: Some(before_ms),
+        bytes_max: None,
+        keeps_in_doubt: false,
+    };
+    assert_eq!(journal.due_runs(until(9_000)).await?.runs, []);
+    let all = [vec![nightly], runs(&[1, 2])].concat();
+    assert_eq!(journal.due_runs(until(9_001)).await?.runs, all);
+    assert_eq!(journal.prune(until(9_001)).await?.runs, all);
     assert_eq!(journal.verify().await?, []);
     Ok(())
 }

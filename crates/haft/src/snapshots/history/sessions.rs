@@ -7,13 +7,14 @@ use std::collections::HashSet;
 use haft_contract::RunId;
 use haft_journal::{CallRow, Journal, JournalError, SessionId, SessionQuery, SnapshotNote};
 
-/// Returns a run and, if it is the session of an agent, those of all sessions that it began and that these began.
+/// Returns a run and those of all sessions that it began and that these began. A session begins those of its subagents. Another
+/// run begins those that work for its calls.
 pub(super) async fn runs_of(
     journal: &dyn Journal,
     run: &RunId,
 ) -> Result<Vec<RunId>, JournalError> {
     let mut runs = vec![run.clone()];
-    let Ok(top) = SessionId::parse(run.as_str()) else { return Ok(runs) };
+    let top = SessionId::parse(run.as_str()).unwrap_or_else(|_| SessionId::standing_for(run));
     let mut seen = HashSet::from([top.clone()]);
     let mut waiting = vec![top];
     while let Some(parent) = waiting.pop() {
