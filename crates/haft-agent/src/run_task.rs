@@ -4,7 +4,9 @@
 use std::sync::Arc;
 
 use haft::Asker;
-use haft_contract::{BoxFuture, Cx, ErrorCode, SubagentAnswer, SubagentTask, Subagents, ToolError};
+use haft_contract::{
+    AttemptAddress, BoxFuture, Cx, ErrorCode, SubagentAnswer, SubagentTask, Subagents, ToolError,
+};
 use haft_journal::{SessionId, SessionRow, SessionStatus};
 
 use crate::abandon::abandon_children;
@@ -52,6 +54,13 @@ impl Subagents for RunTaskSubagents {
     }
 }
 
+/// Returns the name of a call that a session works for. A resume gives the call another number, so the name has the
+/// idempotency key instead.
+fn task_call_name(cx: &Cx) -> String {
+    let AttemptAddress { run: _, node, iteration, attempt } = cx.attempt_address();
+    format!("{node}/{iteration}/{attempt}/{}", cx.idempotency_key())
+}
+
 impl RunTaskSubagents {
     async fn begin(&self, task: SubagentTask, cx: &Cx) -> Result<AgentSession, AgentError> {
         let run = &cx.attempt_address().run;
@@ -59,7 +68,7 @@ impl RunTaskSubagents {
         let restrictions = vec![AgentRestrictions::from_agent(&agent)];
         let row = SessionRow {
             parent_id: Some(SessionId::standing_for(run)),
-            parent_tool_call_id: Some(cx.call_address().to_string()),
+            parent_tool_call_id: Some(task_call_name(cx)),
             inspectable: agent.inspectable,
             metadata_json: run_task_metadata(run, task.metadata.unwrap_or_default()),
             depth: 1,
@@ -100,7 +109,7 @@ impl RunTaskSubagents {
         task: SubagentTask,
         cx: &Cx,
     ) -> Result<Option<SubagentAnswer>, AgentError> {
-        let call = cx.call_address().to_string();
+        let call = task_call_name(cx);
         let rows =
             child_sessions(&self.host, &SessionId::standing_for(&cx.attempt_address().run)).await?;
         let is_its_own = |row: &SessionRow| row.parent_tool_call_id.as_ref() == Some(&call);

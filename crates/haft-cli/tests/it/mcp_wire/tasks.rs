@@ -2,6 +2,7 @@
 //! client.
 
 use haft_scripted_model::{ModelScript, ScriptedReply, ScriptedServer};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use super::driver::{Place, Server, haft, initialize};
@@ -60,14 +61,19 @@ fn a_subagent_works_under_the_rules_of_the_connection() {
         ScriptedReply::new().call("write", json!({"path": "new.txt", "content": "x"})),
         ScriptedReply::new().text("The cable."),
     ]);
+    place.write(
+        "haft.toml",
+        "[[permissions]]\npermission = \"write\"\npattern = \"*\"\naction = \"deny\"\n",
+    );
     let mut server = start(&place, Some(&model), &["--allow", "task"]);
     let answer = server
-        .request("tools/call", call(json!({"subagent_type": "explore", "prompt": "Which risk?"})));
+        .request("tools/call", call(json!({"subagent_type": "general", "prompt": "Which risk?"})));
     let text = answer["result"]["content"][0]["text"].as_str().unwrap_or_default();
     assert!(text.contains("The cable."), "{answer}");
     let told = model.requests().last().unwrap().text();
     assert!(told.contains("The cable is loose."), "{told}");
-    // `explore` changes nothing, also for this client.
+    // The subagent has `write`, and the rules of the connection deny it.
+    assert!(told.contains("PERMISSION_DENIED") || told.contains("denied"), "{told}");
     assert!(!place.root().join("new.txt").exists());
     let unknown = server
         .request("tools/call", call(json!({"subagent_type": "explroe", "prompt": "Which risk?"})));
@@ -75,4 +81,49 @@ fn a_subagent_works_under_the_rules_of_the_connection() {
     let background = call(json!({"subagent_type": "explore", "prompt": "Go.", "background": true}));
     let refused = server.request("tools/call", background);
     assert!(refused.to_string().contains("no task can go on in the background here"), "{refused}");
+}
+
+#[test]
+fn a_task_whose_server_was_killed_goes_on_in_its_session() {
+    let place = Place::new();
+    place.write("notes.txt", "The cable is loose.\n");
+    let model = model([
+        ScriptedReply::new().call("bash", json!({"cmd": "echo one >> effects.txt; echo added"})),
+        ScriptedReply::new().text("This answer is lost.").waiting_for("killed"),
+        ScriptedReply::new().text("It is added."),
+    ]);
+    let effects = || std::fs::read_to_string(place.root().join("effects.txt")).unwrap_or_default();
+    let task = || json!({"subagent_type": "general", "prompt": "Add one."});
+    let read = || json!({"name": "read", "arguments": {"path": "notes.txt"}});
+    let mut server = start(&place, Some(&model), &["--allow", "task", "--run", "nightly"]);
+    server.request("tools/call", read());
+    server.begin("tools/call", call(task()));
+    model.wait_until_held("killed");
+    assert_eq!(effects(), "one\n");
+    kill_process(Pid::from_raw(server.pid().try_into().unwrap()).unwrap(), Signal::KILL).unwrap();
+    server.join();
+    model.release("killed");
+
+    let resume = ["--allow", "task", "--run", "nightly", "--resume", "replay"];
+    let mut server = start(&place, Some(&model), &resume);
+    server.request("tools/call", read());
+    let answer = server.request("tools/call", call(task()));
+    let text = answer["result"]["content"][0]["text"].as_str().unwrap_or_default();
+    assert!(text.contains("It is added."), "{answer}");
+    assert_eq!(effects(), "one\n");
+    let requests = model.requests();
+    assert_eq!(requests.len(), 3);
+    // The session goes on after the call whose answer it has.
+    assert!(requests[2].text().contains("added"), "{}", requests[2].text());
+    server.end();
+
+    // The answer is recorded, so the model is not asked again.
+    let mut server = start(&place, Some(&model), &resume);
+    let again = server.request("tools/call", call(task()));
+    assert!(again.to_string().contains("It is added."), "{again}");
+    assert_eq!((model.requests().len(), effects().as_str()), (3, "one\n"));
+    let run = place.haft_json(&["runs", "show", "nightly", "--json"]);
+    let tasks: Vec<_> =
+        run["calls"].as_array().unwrap().iter().filter(|call| call["tool"] == "task").collect();
+    assert_eq!(tasks.len(), 1, "{run}");
 }
