@@ -8,7 +8,7 @@ use haft::InputSchema;
 use haft_contract::{
     AttemptAddress, BoxFuture, Cx, ErrorCode, SubagentAnswer, SubagentTask, Subagents, ToolError,
 };
-use haft_journal::{CallQuery, CallStatus, SessionId, SessionRow, SessionStatus};
+use haft_journal::{CallQuery, CallStatus, SessionId, SessionRow};
 use serde_json::Value;
 
 use crate::call_scope::{plan_node_metadata, plan_node_of, task_attempt};
@@ -93,8 +93,9 @@ impl PlanNodeWork<'_> {
         self.run(&mut child, prompt).await
     }
 
-    /// Returns the session that does the work already. A session whose attempt the driver cancelled is continued too, because
-    /// the agent did not fail.
+    /// Returns the session that does the work already. The session of an earlier attempt is continued if the driver cancelled
+    /// each attempt since then, because the agent did not fail. The status of the session does not decide: the session ends
+    /// before the call of its node is recorded.
     async fn find_begun(&self, address: &AttemptAddress) -> Result<Option<SessionRow>, AgentError> {
         let rows = child_sessions(self.host, &SessionId::standing_for(&address.run)).await?;
         let of_node = rows.into_iter().filter_map(|row| {
@@ -103,23 +104,29 @@ impl PlanNodeWork<'_> {
             (is_same && at.attempt <= address.attempt).then_some((at, row))
         });
         let Some((at, row)) = of_node.max_by_key(|(at, _)| at.attempt) else { return Ok(None) };
-        if at.attempt == address.attempt {
-            return Ok(Some(row));
+        for attempt in at.attempt..address.attempt {
+            if !self.was_attempt_cancelled(AttemptAddress { attempt, ..at.clone() }).await? {
+                return Ok(None);
+            }
         }
-        let is_cancelled =
-            row.status == SessionStatus::Aborted && self.was_call_cancelled(&at).await?;
-        Ok(is_cancelled.then_some(row))
+        Ok(Some(row))
     }
 
-    /// Returns whether the driver cancelled the call of an attempt before its time was over.
-    async fn was_call_cancelled(&self, at: &AttemptAddress) -> Result<bool, AgentError> {
-        let query = CallQuery { node: Some(at.node.clone()), ..CallQuery::of_run(at.run.clone()) };
+    /// Returns whether the driver cancelled the last call of an attempt of the node before its time was over.
+    async fn was_attempt_cancelled(&self, attempt: AttemptAddress) -> Result<bool, AgentError> {
+        let query = CallQuery {
+            node: Some(attempt.node),
+            iteration: Some(attempt.iteration),
+            attempt: Some(attempt.attempt),
+            tool: Some(self.cx.tool().to_string()),
+            ..CallQuery::of_run(attempt.run)
+        };
+        // An attempt has one such call for each process that drove it, so one query answers all of them.
         let calls = self.host.parts.runtime.journal().calls(query).await?;
-        Ok(calls.iter().any(|call| {
+        let last = calls.iter().max_by_key(|call| call.seq);
+        Ok(last.is_some_and(|call| {
             let envelope = call.parsed_envelope().ok().flatten();
-            call.scope == *at
-                && call.tool == self.cx.tool().as_str()
-                && call.status == CallStatus::Failed
+            call.status == CallStatus::Failed
                 && envelope.and_then(|it| it.code()) == Some(ErrorCode::ProcessAborted)
         }))
     }
