@@ -109,13 +109,15 @@ pub(crate) async fn open_child_session(
     open_prepared(host, SessionOpening { row, agent, restrictions, is_handed_over: false }).await
 }
 
-/// Opens the session of a plan's agent node. `agent` is its agent as the node limits it.
+/// Opens the session of a plan's agent node, or of the task of a client, with the model that a new one would get. `agent` is its
+/// agent as the node limits it.
 pub(crate) async fn open_node_session(
     host: &Arc<AgentHostShared>,
     row: &SessionRow,
     agent: Arc<AgentDefinition>,
 ) -> Result<AgentSession, AgentError> {
-    let row = find_row(host, &row.id).await?;
+    let mut row = find_row(host, &row.id).await?;
+    (row.model, _) = host.parts.models.model(agent.model.as_deref())?;
     let restrictions = current_restrictions(host, &row, &[])?;
     open_prepared(host, SessionOpening { row, agent, restrictions, is_handed_over: false }).await
 }
