@@ -70,12 +70,10 @@ pub const SUBAGENTS_BEGUN_MAX: usize = 1_000;
 pub const ANSWER_REPAIRS_MAX: usize = 3;
 /// Problems of such an answer that the agent reads.
 pub const ANSWER_PROBLEMS_MAX: usize = 20;
-/// Longest plan that one agent hands over to another, in characters.
+/// Longest plan that one agent hands over to another, in characters. The question to the person shows all of it.
 ///
 /// Limit (agents): the call is refused.
-pub const HANDED_PLAN_CHARS_MAX: usize = 100_000;
-/// Longest part of such a plan that the question to the person shows, in characters.
-pub const SHOWN_PLAN_CHARS_MAX: usize = 3_000;
+pub const HANDED_PLAN_CHARS_MAX: usize = 20_000;
 /// Notices that an agent continues from after one prompt.
 pub const TOLD_MAX: usize = 128;
 /// The longest text of a background subagent in a notice, in characters.

@@ -3,12 +3,12 @@
 
 use haft_contract::{
     Cx, Effect, Envelope, ErrorCode, ListingCondition, QuestionOption, Tool, ToolError, ToolKind,
-    UserQuestion, cut,
+    UserQuestion,
 };
 use haft_journal::MessagePart;
 use serde_json::{Value, json};
 
-use crate::limits::{HANDED_PLAN_CHARS_MAX, SHOWN_PLAN_CHARS_MAX};
+use crate::limits::HANDED_PLAN_CHARS_MAX;
 
 /// The id of the tool.
 const PLAN_EXIT: &str = "plan_exit";
@@ -51,7 +51,7 @@ pub fn plan_exit_tool() -> Tool {
                 description: Some(description.to_owned()),
             };
             let question = UserQuestion {
-                question: format!("{}\n\nCarry out this plan?", cut(plan, SHOWN_PLAN_CHARS_MAX)),
+                question: format!("{plan}\n\nCarry out this plan?"),
                 header: Some("Plan".to_owned()),
                 options: vec![
                     option(AGREE, "The agent build takes over and may change files."),
