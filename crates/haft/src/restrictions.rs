@@ -95,9 +95,11 @@ impl RestrictionStack {
         Ok(Self { stack: levels, capability_limit: bound, key })
     }
 
-    /// Returns whether a level names the tool, and not only a glob that matches it.
+    /// Returns whether the last level names the tool, and not only a glob that matches it. The names of a parent are not
+    /// those of its subagent.
     pub(crate) fn names_tool(&self, tool: &ToolId) -> bool {
-        self.stack.iter().any(|level| level.tool_names.iter().any(|name| name == tool.as_str()))
+        let last = self.stack.last();
+        last.is_some_and(|level| level.tool_names.iter().any(|name| name == tool.as_str()))
     }
 
     /// Returns whether there is no level.

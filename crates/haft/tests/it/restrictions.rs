@@ -582,3 +582,18 @@ async fn tasks_are_given_to_those_who_are_listed_and_nobody_else() {
         (Vec::new(), Some(ErrorCode::Unavailable))
     );
 }
+
+#[tokio::test]
+async fn a_tool_that_must_be_named_is_not_that_of_a_subagent_whose_parent_names_it() {
+    let handing = Tool::new("hand_over")
+        .only_if_named()
+        .execute(|input: Text| async move { Ok::<_, ToolError>(input.text) });
+    let tools = vec![handing, read()];
+    let stage = stage(Setting { tools, ..Setting::default() }).await;
+    let parent = stage.session.restrict(tool_restrictions(&["read", "hand_over"])).unwrap();
+    assert_eq!(ids(&parent), ["hand_over", "read"]);
+    let child = parent.restrict(tool_restrictions(&["*"])).unwrap();
+    assert_eq!(ids(&child), ["read"]);
+    let named = parent.restrict(tool_restrictions(&["hand_over"])).unwrap();
+    assert_eq!(ids(&named), ["hand_over"]);
+}
