@@ -34,13 +34,12 @@ pub use self::web::search;
 use crate::app_error::{AppError, NextStep};
 use crate::host::AppHost;
 use crate::host_paths::{HostPaths, canonical_outside_roots, git_identity};
+use crate::preset::Preset;
 use crate::settings::EffectiveSettings;
 use crate::{environment, haft_files, id, permission_names, process_identity, sidecars, skills};
 
 /// The front end of MCP clients.
 const MCP: &str = "mcp";
-/// The tool by which one agent gives a task to another.
-const TASK_TOOL: &str = "task";
 
 /// Returns the tools that the settings offer.
 ///
@@ -175,31 +174,26 @@ pub async fn plan_runtime(
 ) -> Result<Runtime, AppError> {
     let journal = settings.durability.journal.open();
     let mut parts = recording_parts(journal, tools, settings, host).await?;
-    add_plan_tools(&mut parts)?;
+    add_plan_tools(&mut parts, settings)?;
     let runtime = Runtime::new(parts)?;
     tools.watch_server_changes(&runtime, settings);
     Ok(runtime)
 }
 
 /// Adds the tools that a driver of plans calls for its own purposes, and the rules that it needs for them.
-fn add_plan_tools(parts: &mut RuntimeParts) -> Result<(), AppError> {
+fn add_plan_tools(parts: &mut RuntimeParts, settings: &EffectiveSettings) -> Result<(), AppError> {
     for tool in plan_tools() {
         parts.registry.add(tool)?;
     }
-    // A rule about subagents holds for the agents of a plan as well.
-    let about_subagents = parts.rules.iter().filter(|(_, rule)| rule.permission == TASK_TOOL);
-    let about_agents: Vec<(RuleScope, Rule)> = about_subagents
-        .map(|(scope, rule)| {
-            (*scope, Rule { permission: AGENT_NODE_TOOL.to_owned(), ..rule.clone() })
-        })
-        .collect();
-    parts.rules.extend(about_agents);
-    // Every call of an agent is judged by itself, and a question is the person's own.
-    for tool in [AGENT_NODE_TOOL, PERSON_NODE_TOOL] {
-        parts.rules.push((RuleScope::Preset, Rule::new(tool, "*", RuleAction::Allow)));
+    let allow = |tool: &str| Rule::new(tool, "*", RuleAction::Allow);
+    // A question is the person's own.
+    parts.rules.push((RuleScope::Preset, allow(PERSON_NODE_TOOL)));
+    // Every call of an agent is judged by itself. The rules of the other presets say what becomes of an agent.
+    if settings.preset == Preset::Workspace {
+        parts.rules.push((RuleScope::Preset, allow(AGENT_NODE_TOOL)));
     }
     // A rule that denies everything must not keep a plan from being recorded: recording it has no effect outside.
-    parts.rules.push((RuleScope::Manifest, Rule::new(PLAN_TOOL, "*", RuleAction::Allow)));
+    parts.rules.push((RuleScope::Manifest, allow(PLAN_TOOL)));
     Ok(())
 }
 
@@ -249,7 +243,7 @@ pub fn unrecorded_plan_runtime(
 ) -> Result<Runtime, AppError> {
     let (journal, process) = (Arc::new(MemoryJournal::new()), process_parts(settings, host)?);
     let mut parts = runtime_parts(journal, process, tools, settings, host)?;
-    add_plan_tools(&mut parts)?;
+    add_plan_tools(&mut parts, settings)?;
     Ok(Runtime::new(parts)?)
 }
 
@@ -561,15 +555,18 @@ fn model_view(settings: &EffectiveSettings) -> Option<ModelView> {
     }
 }
 
-/// Opens the connection that drives a plan whose nodes may give tasks to these agents.
+/// Opens the connection that drives a plan whose nodes may give tasks to these agents. The rules hold for the calls of the
+/// nodes and not for those of the agents.
 pub fn open_plan_connection(
     runtime: &Runtime,
     settings: &EffectiveSettings,
     host: &AppHost,
-    agents: &[SubagentSummary],
+    agents: Vec<SubagentSummary>,
+    preset_rules: Vec<Rule>,
 ) -> Result<Connection, AppError> {
     Ok(runtime.open_connection(ConnectionOptions {
-        subagents: agents.to_vec(),
+        subagents: agents,
+        preset_rules,
         ..connection_options(runtime, settings, host, PLAN_FRONT_END)?
     })?)
 }

@@ -28,6 +28,7 @@ use serde_json::Value;
 use crate::arguments::setting_args::SettingArgs;
 use crate::asking::{ScreenAsker, TerminalAsker};
 use crate::error::CommandError;
+use crate::model::ModelArgs;
 use crate::views::output;
 use crate::views::plan::PlanView;
 use allow_list::{UnconfirmedListAction, allow_plan_tools, allowed_dangerous_tools};
@@ -102,6 +103,19 @@ pub(crate) fn catalogue(
         .with_agents(compose::agent::plan_agents(settings, host))
 }
 
+/// Checks that the agents of a plan have a model, before any node of the plan runs.
+pub(crate) fn check_model_named(
+    plan: &CheckedPlan,
+    model: &ModelArgs,
+    settings: &EffectiveSettings,
+    host: &AppHost,
+) -> Result<(), CommandError> {
+    match compose::agent::all_name_models(plan.plan().agents(), settings, host) {
+        true => Ok(()),
+        false => model.check_named(settings),
+    }
+}
+
 /// Drives a plan to its end, shows its progress, and returns its result. Questions go to the person at the terminal, who
 /// can stop the plan with an interrupt.
 pub(crate) async fn drive(
@@ -117,11 +131,11 @@ pub(crate) async fn drive(
         if person.is_some() { UnconfirmedListAction::Ask } else { UnconfirmedListAction::Warn };
     // A tool that the plan may call is not one that its agents may call.
     let agent_settings = settings.clone();
-    let settings = allow_plan_tools(&work, settings, args, unconfirmed, host).await?;
+    let (settings, readers) = allow_plan_tools(&work, settings, args, unconfirmed, host).await?;
     let runtime = compose::plan_runtime(&work.tools, &settings, host).await?;
     compose::recover(&runtime, host).await?;
     let agents = compose::agent::plan_agents(&settings, host);
-    let session = compose::open_plan_connection(&runtime, &settings, host, &agents)?;
+    let session = compose::open_plan_connection(&runtime, &settings, host, agents, readers)?;
     // Long outputs exist only in the sidecars. Later commands remove old ones.
     session.keep_outputs();
     warn_unknown_tools(&settings, &runtime.registry());

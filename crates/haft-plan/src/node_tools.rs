@@ -4,8 +4,8 @@
 
 use haft_contract::limits::{QUESTION_CHARS_MAX, QUESTION_LABEL_CHARS_MAX, QUESTION_OPTIONS_MAX};
 use haft_contract::{
-    Cx, Effect, ErrorCode, QuestionOption, SubagentAnswer, SubagentTask, Tool, ToolError,
-    UserQuestion,
+    Access, Cx, Effect, ErrorCode, QuestionOption, RequirementSet, SubagentAnswer, SubagentTask,
+    Tool, ToolError, UserQuestion,
 };
 use serde_json::{Value, json};
 
@@ -13,6 +13,10 @@ use serde_json::{Value, json};
 pub const AGENT_NODE_TOOL: &str = "plan.agent";
 /// The id of the tool that asks the question of a person node.
 pub const PERSON_NODE_TOOL: &str = "plan.person";
+
+/// The capability to give a task to an agent. It has the name of the tool by which a model does so, so that a rule about that
+/// tool holds for agent nodes too, in each scope.
+const TASK_CAPABILITY: &str = "task";
 
 /// Returns the tool behind agent nodes. Its calls reach agents through [`Cx::subagents`].
 ///
@@ -36,6 +40,11 @@ pub(crate) fn agent_node_tool() -> Tool {
             "Gives the task of a plan's node to an agent. haft calls it when it drives a plan.",
         )
         .effect(Effect::Idempotent)
+        .requires(RequirementSet {
+            capabilities: vec![TASK_CAPABILITY.to_owned()],
+            ..RequirementSet::default()
+        })
+        .accesses(|_: &Value| vec![Access::Named { name: TASK_CAPABILITY.to_owned() }])
         .delegates()
         .internal()
         .execute_json(parameters, |input: Value, cx: Cx| async move {
@@ -116,7 +125,12 @@ pub(crate) fn person_node_tool() -> Tool {
                     Err(ToolError::new(ErrorCode::ProcessAborted, message))
                 }
                 answers = cx.questions().ask(vec![question]) => {
-                    let answer = answers?.into_iter().flatten().collect::<Vec<_>>().join(", ");
+                    // The question stays open, as after an interrupt: a resume of the run asks again.
+                    let answers = answers.map_err(|_| {
+                        let message = "the question was not answered. The next resume of the run asks it again";
+                        ToolError::new(ErrorCode::ProcessAborted, message)
+                    })?;
+                    let answer = answers.into_iter().flatten().collect::<Vec<_>>().join(", ");
                     Ok(Value::String(answer))
                 }
             }

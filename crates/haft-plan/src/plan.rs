@@ -121,7 +121,15 @@ pub struct RepeatUntil {
 impl Plan {
     /// Returns whether a node gives a task to an agent, so that a model is needed.
     pub fn has_agent_nodes(&self) -> bool {
-        self.nodes.iter().any(|node| matches!(node.work, PlanWork::Agent(_)))
+        self.agents().next().is_some()
+    }
+
+    /// Returns the name of the agent of each node that gives a task to an agent.
+    pub fn agents(&self) -> impl Iterator<Item = &str> {
+        self.nodes.iter().filter_map(|node| match &node.work {
+            PlanWork::Agent(work) => Some(work.agent.as_str()),
+            PlanWork::Call { .. } | PlanWork::Person { .. } => None,
+        })
     }
 
     /// Returns the nodes whose inputs refer to the output of a node.

@@ -38,6 +38,8 @@ pub struct ConnectionOptions {
     pub front_end: String,
     /// Permission rules of this connection.
     pub rules: Vec<Rule>,
+    /// Rules of this connection for what no other rule matches, as those of a preset.
+    pub preset_rules: Vec<Rule>,
     /// Asks the person behind the front end.
     pub asker: Arc<dyn Asker>,
     /// Whether to hold back the first `once` call of a retry once, if an earlier attempt called its tool. The answer is
@@ -60,6 +62,7 @@ impl ConnectionOptions {
             id: id.into(),
             front_end: front_end.into(),
             rules: Vec::new(),
+            preset_rules: Vec::new(),
             asker: Arc::new(HeadlessAsker),
             holds_repeated_calls: false,
             listing: ToolListing::All,
@@ -118,7 +121,7 @@ impl ConnectionState {
         if options.id.starts_with('.') {
             return Err(RuntimeError::ConnectionName(options.id));
         }
-        let rules = Arc::new(ConnectionRules::new(&shared, options.rules)?);
+        let rules = Arc::new(ConnectionRules::new(&shared, options.rules, options.preset_rules)?);
         let sidecars = Arc::new(Sidecars::new(shared.parts.sidecars.join(&options.id)));
         let skills = Arc::new(ConnectionSkills::new(options.skills));
         let roots = shared.parts.roots.clone();

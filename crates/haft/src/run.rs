@@ -67,6 +67,11 @@ impl Run {
         &self.state.id
     }
 
+    /// Returns whether a person can answer the questions of calls that bring no asker.
+    pub fn can_ask(&self) -> bool {
+        self.state.connection.asker.can_ask()
+    }
+
     /// Passes a call through the pipeline.
     ///
     /// Dropping the future cancels the call; its effect until then is still recorded.

@@ -118,6 +118,16 @@ pub fn plan_agents(settings: &EffectiveSettings, host: &AppHost) -> Vec<Subagent
     summaries(&find_agents(&agent_paths(settings, host)))
 }
 
+/// Returns whether each of these agents names its own model, so that no other model is needed.
+pub fn all_name_models<'a>(
+    mut names: impl Iterator<Item = &'a str>,
+    settings: &EffectiveSettings,
+    host: &AppHost,
+) -> bool {
+    let agents = find_agents(&agent_paths(settings, host));
+    names.all(|name| agents.get(name).is_some_and(|agent| agent.model.is_some()))
+}
+
 fn summaries(agents: &AgentRegistry) -> Vec<SubagentSummary> {
     let summary = |agent: &AgentDefinition| SubagentSummary {
         name: agent.name.clone(),

@@ -85,7 +85,7 @@ pub(crate) async fn run(args: DoArgs, cx: &CliContext) -> CommandResult {
         let text = serde_json::to_string_pretty(plan.plan()).map_err(io::Error::other);
         return Err(match text.and_then(|text| save(&text, Path::new(""))) {
             Ok(name) => CommandError::refused(format!("{refusal}; it is kept in {name}"))
-                .hint(planning::run_command(&plan, &name, args.input.as_deref())),
+                .hint(planning::run_command(&plan, &name, args.input.as_deref(), &args.model)),
             Err(why) => {
                 CommandError::refused(format!("{refusal}, and it could not be kept: {why}"))
             }
@@ -98,7 +98,7 @@ pub(crate) async fn run(args: DoArgs, cx: &CliContext) -> CommandResult {
     if cx.setting_args.json {
         plan_run::print_output(&driven, &cx.setting_args)?;
     }
-    plan_run::print_end(&driven, &args.drive, &cx.setting_args);
+    plan_run::print_end(&driven, &args.drive, &args.model, &cx.setting_args);
     let status = plan_run::plan_status(&driven);
     match driven.trace.ending {
         // A person who stopped the plan wants no answer from it.

@@ -108,7 +108,8 @@ pub(crate) async fn run(args: PlanMakeArgs, cx: &CliContext) -> CommandResult {
     planning::warn_of_dangerous(&made.checked);
     if let Some(file) = &file {
         let input = args.input.as_deref();
-        let command = planning::run_command(&made.checked, &file.to_string_lossy(), input);
+        let command =
+            planning::run_command(&made.checked, &file.to_string_lossy(), input, &args.model);
         output::print_note(format_args!("saved in {}; to run it: {command}", file.display()));
     }
     let run = compose::new_run(cx.host.now_ms())?;

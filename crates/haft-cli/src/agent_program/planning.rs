@@ -15,6 +15,7 @@ use serde_json::Value;
 use super::model_text::retrying;
 use crate::asking::escape_text;
 use crate::error::CommandError;
+use crate::model::ModelArgs;
 use crate::plan_run::{NODES_LISTED_MAX, dangerous, is_name_of};
 use crate::views::output;
 use haft_app::Preset;
@@ -131,9 +132,16 @@ pub(crate) fn nodes(plan: &Plan) -> String {
     lines.join("\n")
 }
 
-/// Returns the command that runs a plan in a file.
-pub(crate) fn run_command(plan: &CheckedPlan, file: &str, input: Option<&str>) -> String {
+/// Returns the command that runs a plan in a file. A model that was named in this command is named again for agent nodes.
+pub(crate) fn run_command(
+    plan: &CheckedPlan,
+    file: &str,
+    input: Option<&str>,
+    model: &ModelArgs,
+) -> String {
     let mut command = format!("haft run {}", quote::shell(file));
+    let model = model.named_in_command().filter(|_| plan.plan().has_agent_nodes());
+    command.extend(model.map(|model| format!(" --model {}", quote::shell(&model))));
     command.extend(dangerous(plan).iter().map(|tool| format!(" --allow {tool}")));
     command.extend(input.map(|input| format!(" --input {}", quote::shell(input))));
     command

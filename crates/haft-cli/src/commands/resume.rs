@@ -124,7 +124,7 @@ pub(crate) async fn run(
         let catalogue = plan_run::catalogue(tools.offered(), &settings, &cx.host);
         plan_run::show_finished(&plan, &catalogue, &finished, &cx.setting_args).await?;
         plan_run::print_output(&finished, &cx.setting_args)?;
-        plan_run::print_end(&finished, &args.drive, &cx.setting_args);
+        plan_run::print_end(&finished, &args.drive, &args.model, &cx.setting_args);
         return Ok(plan_run::plan_status(&finished));
     }
     let tools = AvailableTools::find(&settings, &cx.host).await?;
@@ -132,6 +132,7 @@ pub(crate) async fn run(
     let catalogue = plan_run::catalogue(tools.offered(), &settings, &cx.host);
     let plan = check(&plan, &catalogue, given)
         .map_err(|problems| plan_run::invalid_plan_error(&format!("of run {run}"), &problems))?;
+    plan_run::check_model_named(&plan, &args.model, &settings, &cx.host)?;
     let start = if args.retry_failed { RunStartMode::RetryFailed } else { RunStartMode::Resume };
     let models = models.map(|open| open(args.model.choice(), &settings, &cx.host));
     let mut work = PlanRun { plan, tools, run, start, input, models };
@@ -149,6 +150,6 @@ pub(crate) async fn run(
         work.start = RunStartMode::Resume;
     };
     plan_run::print_output(&driven, &cx.setting_args)?;
-    plan_run::print_end(&driven, &args.drive, &cx.setting_args);
+    plan_run::print_end(&driven, &args.drive, &args.model, &cx.setting_args);
     Ok(plan_run::plan_status(&driven))
 }

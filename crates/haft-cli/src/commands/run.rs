@@ -87,8 +87,9 @@ pub(crate) async fn run(
         return dry_run::print_dry_run(&work, &args.drive, &cx.setting_args, settings, &cx.host)
             .await;
     }
+    plan_run::check_model_named(&work.plan, &args.model, &settings, &cx.host)?;
     let driven = plan_run::drive(work, &args.drive, &cx.setting_args, settings, &cx.host).await?;
     plan_run::print_output(&driven, &cx.setting_args)?;
-    plan_run::print_end(&driven, &args.drive, &cx.setting_args);
+    plan_run::print_end(&driven, &args.drive, &args.model, &cx.setting_args);
     Ok(plan_run::plan_status(&driven))
 }

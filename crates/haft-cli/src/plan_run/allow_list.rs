@@ -10,7 +10,7 @@ use haft::{Clock as _, Registry, SystemClock};
 use haft_contract::{Effect, RequirementSet, ToolId, canonical_json, sha256_hex};
 use haft_plan::drive::AllowedDangerousTools;
 use haft_plan::{CheckedNode, CheckedPlan};
-use haft_policy::{Rule, RuleAction, RuleScope};
+use haft_policy::{Rule, RuleAction};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -46,16 +46,16 @@ pub(super) enum UnconfirmedListAction {
     Ignore,
 }
 
-/// Returns the settings in which the plan may call its tools. Two groups of tools need no further question: dangerous tools
-/// that the user allowed, and tools that only read files inside the roots, unless a rule of the user says otherwise. All
-/// other tools follow the usual rules.
+/// Returns the settings in which the plan may call its tools, and the rules of its connection for what no other rule matches.
+/// Two groups of tools need no further question: dangerous tools that the user allowed, and tools that only read files inside
+/// the roots, unless a rule of the user says otherwise. All other tools follow the usual rules.
 pub(super) async fn allow_plan_tools(
     work: &PlanRun,
     mut settings: EffectiveSettings,
     args: &DriveArgs,
     unconfirmed: UnconfirmedListAction,
     host: &AppHost,
-) -> Result<EffectiveSettings, CommandError> {
+) -> Result<(EffectiveSettings, Vec<Rule>), CommandError> {
     let named = if args.allow_dangerous {
         work.plan.dangerous_tools().into_iter().map(|contract| contract.id.clone()).collect()
     } else {
@@ -77,9 +77,8 @@ pub(super) async fn allow_plan_tools(
             readers.insert(&contract.id);
         }
     }
-    let rule = |id: &ToolId| (RuleScope::Preset, Rule::new(id.as_str(), "*", RuleAction::Allow));
-    settings.rules.extend(readers.into_iter().map(rule));
-    Ok(settings)
+    let rule = |id: &ToolId| Rule::new(id.as_str(), "*", RuleAction::Allow);
+    Ok((settings, readers.into_iter().map(rule).collect()))
 }
 
 /// Returns the dangerous tools that the command line allows.

@@ -120,11 +120,11 @@ async fn predict_nodes(
     settings: EffectiveSettings,
     host: &AppHost,
 ) -> Result<Vec<DryRunNode>, CommandError> {
-    let settings =
+    let (settings, readers) =
         allow_plan_tools(work, settings, args, UnconfirmedListAction::Ignore, host).await?;
     let runtime = compose::unrecorded_plan_runtime(&work.tools, &settings, host)?;
     super::warn_unknown_tools(&settings, &runtime.registry());
-    let session = compose::open_connection(&runtime, &settings, host, super::FRONT_END)?;
+    let session = compose::open_plan_connection(&runtime, &settings, host, Vec::new(), readers)?;
     let allow = allowed_dangerous_tools(args, &settings, &runtime.registry());
     // The stage of each node, from 1: one more than the latest stage that the node waits for.
     let mut stages: Vec<usize> = Vec::with_capacity(work.plan.nodes().len());

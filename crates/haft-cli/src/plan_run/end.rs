@@ -9,6 +9,7 @@ use super::DriveArgs;
 use crate::arguments::hint;
 use crate::arguments::setting_args::SettingArgs;
 use crate::error::{CommandError, CommandStatus};
+use crate::model::ModelArgs;
 use crate::views::output;
 use crate::views::remedy;
 use crate::views::time::duration_in_words;
@@ -58,7 +59,12 @@ pub(crate) fn print_output(
 }
 
 /// Prints how a plan ended. If it did not succeed, prints the next command too.
-pub(crate) fn print_end(driven: &PlanRunResult, args: &DriveArgs, setting_args: &SettingArgs) {
+pub(crate) fn print_end(
+    driven: &PlanRunResult,
+    args: &DriveArgs,
+    model: &ModelArgs,
+    setting_args: &SettingArgs,
+) {
     let status = plan_status(driven);
     let counts = counts(driven);
     if status == CommandStatus::Done {
@@ -90,14 +96,16 @@ pub(crate) fn print_end(driven: &PlanRunResult, args: &DriveArgs, setting_args: 
     let next = match (&driven.trace.ending, status) {
         (_, CommandStatus::InDoubt) => show,
         (PlanEnding::Stopped | PlanEnding::Aborted, _) => {
-            resume_command(driven, None, args, setting_args)
+            resume_command(driven, None, args, model, setting_args)
         }
         (_, CommandStatus::Refused) => {
             let denied = error.filter(|error| error.code == ErrorCode::PermissionDenied);
             let refusal = denied.and_then(|error| error.refusal.as_deref());
             let advice = refusal.map(remedy::terminal_advice).unwrap_or_default();
             match (advice.options, advice.command) {
-                (Some(options), _) => resume_command(driven, Some(&options), args, setting_args),
+                (Some(options), _) => {
+                    resume_command(driven, Some(&options), args, model, setting_args)
+                }
                 (None, Some(command)) => command,
                 (None, None) => show,
             }
@@ -108,7 +116,7 @@ pub(crate) fn print_end(driven: &PlanRunResult, args: &DriveArgs, setting_args: 
                 CommandStatus::of_code(error.code) == CommandStatus::Failed
             }) =>
         {
-            format!("{} --retry-failed", resume_command(driven, None, args, setting_args))
+            format!("{} --retry-failed", resume_command(driven, None, args, model, setting_args))
         }
         _ => show,
     };
@@ -158,6 +166,7 @@ fn resume_command(
     driven: &PlanRunResult,
     with: Option<&str>,
     args: &DriveArgs,
+    model: &ModelArgs,
     setting_args: &SettingArgs,
 ) -> String {
     let mut command = format!("haft resume {}", driven.run);
@@ -168,6 +177,9 @@ fn resume_command(
     let hosts = setting_args.allow_host.iter().map(|host| ("--allow-host", host));
     for (flag, named) in tools.chain(hosts) {
         command.push_str(&format!(" {flag} {}", quote::shell(named)));
+    }
+    if let Some(model) = model.named_in_command() {
+        command.push_str(&format!(" --model {}", quote::shell(&model)));
     }
     if let Some(with) = with {
         command.push_str(&format!(" {with}"));

@@ -94,9 +94,12 @@ impl NodeAttempt {
 
     /// Returns the refusal of a question to a person where there is none. No call is made, so that a later process asks.
     fn unanswerable_question(&self) -> Option<Refusal> {
-        let has_no_person = self.asker.as_ref().is_some_and(|asker| !asker.can_ask());
+        let can_ask = match &self.asker {
+            Some(asker) => asker.can_ask(),
+            None => self.run.can_ask(),
+        };
         let asks = self.contract.id.as_str() == PERSON_NODE_TOOL;
-        (asks && has_no_person && !self.is_answered).then(|| {
+        (asks && !can_ask && !self.is_answered).then(|| {
             RefusalGrounds::new(RefusalSource::NoAnswer)
                 .with_remedy(Remedy::AnswerQuestion(self.run.id().to_string()))
                 .into_refusal(

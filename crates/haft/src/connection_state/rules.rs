@@ -32,14 +32,19 @@ struct ConnectionRulesState {
 
 impl ConnectionRules {
     /// Compiles the rules of a connection after those of the runtime. Fails if one of them is not valid.
-    pub(crate) fn new(shared: &RuntimeShared, of_session: Vec<Rule>) -> Result<Self, RuleErrors> {
+    pub(crate) fn new(
+        shared: &RuntimeShared,
+        of_session: Vec<Rule>,
+        of_preset: Vec<Rule>,
+    ) -> Result<Self, RuleErrors> {
         let (of_project, conditions) =
             (shared.added_project_rules.added_since(0), shared.conditions());
         let project_count = of_project.len();
         let parts = &shared.parts;
         let added = scoped(RuleScope::Project, of_project);
-        let all =
-            parts.rules.iter().cloned().chain(added).chain(scoped(RuleScope::Session, of_session));
+        let given = scoped(RuleScope::Session, of_session);
+        let all = parts.rules.iter().cloned().chain(added).chain(given);
+        let all = all.chain(scoped(RuleScope::Preset, of_preset));
         let rules = RuleSet::compile(all, &parts.variables, conditions)?;
         let state = ConnectionRulesState { rules, project_count, conditions };
         Ok(Self { state: RwLock::new(state), questions: Mutex::default() })
