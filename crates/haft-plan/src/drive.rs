@@ -312,7 +312,7 @@ impl<'p> PlanDriver<'p> {
                 return self.record_outcome(id, outcome);
             }
         };
-        if let Some(answer) = self.iteration_answers.get(&id) {
+        if let Some(answer) = self.iteration_answers.get(&id).filter(|_| node.is_own_work()) {
             add_iteration_note(&mut inputs, iteration, node.iterations_max(), answer);
         }
         if let Some(traced) = self.nodes.get_mut(id.index()) {
@@ -391,8 +391,10 @@ impl<'p> PlanDriver<'p> {
         outcome.write_to_trace(traced);
         let (error, attempts) = (traced.error.clone(), traced.attempts);
         if how == NodeAttemptEnding::Repeats
-            && let Some(answer) = traced.output.clone()
+            && let Some(answer) = traced.output.take()
         {
+            // Only the answer of the last iteration is the output of the node.
+            traced.truncated = false;
             self.iteration_answers.insert(id, answer);
         }
         let status = match how {

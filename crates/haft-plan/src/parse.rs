@@ -195,7 +195,8 @@ pub(crate) fn read(value: Value) -> PlanDraft {
     let allow = reader.texts("allow");
     let values = reader.nodes();
     reader.report_misspelt(PLAN_FIELDS);
-    reader.report_unsupported(OF_NODES);
+    let message = "a plan has no such field, only nodes have: write it in each node that it is for";
+    reader.report_unsupported(OF_NODES, message);
     let extras = reader.fields;
     let mut stand_ins = UnreadNodes::default();
     let nodes = values
@@ -239,7 +240,10 @@ fn read_node(
     let resources = reader.texts("resources");
     let repeat_until = reader.repeat_until();
     reader.report_misspelt(&[NODE_FIELDS, work_fields].concat());
-    reader.report_unsupported(&[]);
+    let foreign: Vec<&str> =
+        work::all_work_fields().filter(|field| !work_fields.contains(field)).collect();
+    let message = "another kind of node has this field, and this one has not: leave it out";
+    reader.report_unsupported(&foreign, message);
     PlanNode {
         id,
         depends_on,
@@ -435,13 +439,13 @@ impl PlanFieldReader<'_> {
         }
     }
 
-    /// Reports fields that would have to change what happens, and cannot: those that plans have not, and `elsewhere` those
-    /// that only nodes have.
-    fn report_unsupported(&mut self, elsewhere: &[&str]) {
+    /// Reports fields that would have to change what happens, and cannot: those that plans have not, and `elsewhere` those that
+    /// belong to another object, with this message.
+    fn report_unsupported(&mut self, elsewhere: &[&str], message_elsewhere: &str) {
         let names: Vec<String> = self.fields.keys().cloned().collect();
         for name in names {
             let message = if elsewhere.contains(&name.as_str()) {
-                "a plan has no such field, only nodes have: write it in each node that it is for"
+                message_elsewhere
             } else if REPETITIONS.contains(&plain_name(&name).as_ref()) {
                 "plans have no such field: a node that is repeated has repeat_until, as {\"path\": \"done\", \
                  \"equals\": true, \"max_iterations\": 5}"

@@ -1,12 +1,13 @@
 //! A node's inputs: their references, and the tool's schema around them.
 
 use haft::shown_value;
+use serde_json::json;
 
 use super::ids::NodeIdTarget;
 use super::plan_check::PlanCheck;
 use crate::checked::{PlanInput, field_in_node};
 use crate::node_id::NodeId;
-use crate::plan::{PlanNode, PlanWork};
+use crate::plan::{AgentWork, PlanNode, PlanWork};
 use crate::problem::{Code, PlanProblems};
 use crate::reference::{InputTemplate, InputTemplateFault, Reference, ReferenceSource};
 use crate::schema::violations;
@@ -19,7 +20,10 @@ pub(super) fn check_inputs(
     depends_on: &[NodeId],
     check: &mut PlanCheck<'_>,
 ) -> InputTemplate {
-    let input = node.work.input();
+    let input = match &node.work {
+        PlanWork::Agent(work) => json!(with_tool_ids(work, check)),
+        PlanWork::Call { .. } | PlanWork::Person { .. } => node.work.input().into_owned(),
+    };
     let (template, errors) = InputTemplate::read(&input, "inputs");
     if !input.is_object() {
         let message = format!("expected an object of parameters, found {}", shown_value(&input));
@@ -68,6 +72,16 @@ pub(super) fn check_inputs(
         }
     }
     template
+}
+
+/// Returns the task with the ids of its tools, which a plan may also name as clients do.
+fn with_tool_ids(work: &AgentWork, check: &mut PlanCheck<'_>) -> AgentWork {
+    let mut id = |name: &String| match check.tools.find(name) {
+        Ok(tool) => tool.contract.id.to_string(),
+        Err(_) => name.clone(),
+    };
+    let tools = work.tools.as_ref().map(|tools| tools.iter().map(&mut id).collect());
+    AgentWork { tools, ..work.clone() }
 }
 
 /// Checks that no reference stands where a program reads code. A text out of a file or a page would be code there.

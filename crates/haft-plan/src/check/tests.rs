@@ -608,3 +608,34 @@ fn an_agent_may_be_tried_again_and_has_more_time() {
     let node = &checked.nodes()[0];
     assert_eq!((node.attempts_max(), node.timeout_ms, node.iterations_max()), (3, 600_000, 1));
 }
+
+#[test]
+fn the_tools_of_an_agent_may_have_their_wire_names() {
+    let plan = json!({"final_output_node": 0, "nodes": [
+        {"id": 0, "agent": "explore", "prompt": "Look.", "tools": ["shop__order", "read"],
+            "repeat_until": {"equals": "done", "max_iterations": 5.0}},
+    ]});
+    let checked = check_text(&plan.to_string(), &tools(), PlanInput::Unknown).unwrap();
+    let node = &checked.nodes()[0];
+    let input = node.resolve(&|_| None, None).unwrap();
+    assert_eq!(input["tools"], json!(["shop.order", "read"]));
+    assert_eq!(node.iterations_max(), 5);
+}
+
+#[test]
+fn a_field_of_another_kind_of_node_is_reported() {
+    let plan = json!({"final_output_node": 1, "nodes": [
+        {"id": 0, "tool": "read", "inputs": {"path": "a"}, "max_steps": 3},
+        {"id": 1, "agent": "explore", "prompt": "Look.", "options": ["yes"]},
+    ]});
+    let problems = check_text(&plan.to_string(), &tools(), PlanInput::Unknown).unwrap_err();
+    let texts: Vec<String> = problems.iter().map(ToString::to_string).collect();
+    let why = "another kind of node has this field, and this one has not: leave it out";
+    assert_eq!(
+        texts,
+        [
+            format!("[unknown_field] node 0: max_steps: {why}"),
+            format!("[unknown_field] node 1: options: {why}")
+        ]
+    );
+}

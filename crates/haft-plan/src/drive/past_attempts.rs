@@ -10,6 +10,7 @@ use super::node_scope::node_of;
 use super::options::RunStartMode;
 use super::outcome::is_final;
 use super::recorded_plan::all_calls;
+use super::repetition::is_never_done;
 use crate::checked::{CheckedNode, CheckedPlan};
 use crate::node_id::NodeId;
 use crate::plan::OnFail;
@@ -37,7 +38,7 @@ struct PastAttempt {
 enum PastAttemptState {
     /// It succeeded, and the pipeline answers so.
     Succeeded,
-    /// It failed, and the pipeline answers so.
+    /// It failed, and the pipeline answers so. A call that succeeded is a failure if it left a repeated node undone.
     Failed {
         /// Whether no further attempt was to be made, however many the node may have.
         is_final: bool,
@@ -71,7 +72,14 @@ impl PastAttempts {
             if let Some(node) = node.filter(is_its_call) {
                 let (id, iteration, attempt) = (node.id(), row.scope.iteration, row.scope.attempt);
                 let state = match (row.status, row.verdict) {
-                    (CallStatus::Succeeded, _) => PastAttemptState::Succeeded,
+                    (CallStatus::Succeeded, _) => match row.parsed_envelope().ok().flatten() {
+                        Some(Envelope::Output { data, .. })
+                            if is_never_done(node, iteration, &data) =>
+                        {
+                            PastAttemptState::Failed { is_final: true }
+                        }
+                        _ => PastAttemptState::Succeeded,
+                    },
                     (CallStatus::Failed, Some(SettlementVerdict::NotHappened)) => {
                         PastAttemptState::Open
                     }

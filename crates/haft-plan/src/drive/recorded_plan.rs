@@ -20,6 +20,7 @@ use super::node_scope::node_of;
 use crate::checked::CheckedPlan;
 use crate::drive_limits::{KEPT_PART_BYTES_MAX, KEPT_PLAN_BYTES_MAX};
 use crate::node_id::NodeId;
+use crate::node_tools::AGENT_NODE_TOOL;
 use crate::plan::{Plan, PlanWork};
 use crate::reference::{InputTemplate, ReferenceSource};
 
@@ -45,6 +46,7 @@ pub fn plan_tool() -> Tool {
     Tool::new(PLAN_TOOL)
         .description("Keeps the plan of a run with the run. Made by haft when it drives a plan.")
         .effect(Effect::Idempotent)
+        .internal()
         .execute_json(parameters, |input: Value, _: Cx| async move {
             Ok::<_, ToolError>(json!({"part": input.get("part"), "parts": input.get("parts")}))
         })
@@ -194,7 +196,7 @@ fn part_inputs(text: &str) -> Result<Vec<Value>, PlanRunError> {
         .collect())
 }
 
-/// Returns the nodes that use what a call answered, if it is one that a plan made.
+/// Returns the nodes that use what a call answered, if it is one that a plan made. A call that an agent made in its node is none.
 pub async fn nodes_using_call(
     journal: &dyn Journal,
     call: &CallAddress,
@@ -202,8 +204,17 @@ pub async fn nodes_using_call(
     let Some(node) = node_of(&call.scope.node) else {
         return Ok(Vec::new());
     };
-    let kept = recorded_plan(journal, &call.scope.run).await?;
-    Ok(kept.map_or_else(Vec::new, |(plan, _)| plan.nodes_using(node)))
+    let Some((plan, _)) = recorded_plan(journal, &call.scope.run).await? else {
+        return Ok(Vec::new());
+    };
+    let work = plan.nodes.get(node.index()).map(|node| &node.work);
+    if matches!(work, Some(PlanWork::Agent(_))) {
+        let rows = journal.calls(CallQuery::of_call(call.clone())).await?;
+        if rows.iter().all(|row| row.tool != AGENT_NODE_TOOL) {
+            return Ok(Vec::new());
+        }
+    }
+    Ok(plan.nodes_using(node))
 }
 
 /// Returns the plan that a run keeps, and its input; nothing if it keeps none. Of a run that has ended, the plan has sizes and

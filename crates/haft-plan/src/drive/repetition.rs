@@ -38,7 +38,15 @@ impl NodeOutcome {
     }
 }
 
-/// Adds to the prompt of an agent which iteration it is and what the one before answered. Inputs without a prompt stay.
+/// Returns whether a success in the last iteration of a repeated node leaves its condition false, so that the node failed.
+pub(super) fn is_never_done(node: &CheckedNode, iteration: u32, output: &Value) -> bool {
+    node.repeat.as_ref().is_some_and(|repeat| {
+        let is_last = iteration.saturating_add(1) >= repeat.max_iterations;
+        is_last && !repeat.path.follow(output).is_ok_and(|found| *found == repeat.equals)
+    })
+}
+
+/// Adds to the prompt of an agent node which iteration it is and what the one before answered. A question to a person stays.
 pub(super) fn add_iteration_note(
     inputs: &mut Value,
     iteration: u32,

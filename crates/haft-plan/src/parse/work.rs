@@ -13,6 +13,12 @@ use crate::problem::Code;
 const CALL_FIELDS: &[&str] = &["tool", "function", "inputs"];
 const AGENT_FIELDS: &[&str] = &["agent", "prompt", "tools", "output", "max_steps"];
 const PERSON_FIELDS: &[&str] = &["question", "options"];
+
+/// Returns the fields that belong to one kind of node.
+pub(super) fn all_work_fields() -> impl Iterator<Item = &'static str> {
+    [CALL_FIELDS, AGENT_FIELDS, PERSON_FIELDS].into_iter().flatten().copied()
+}
+
 const REPEAT_FIELDS: [&str; 3] = ["path", "equals", "max_iterations"];
 pub(crate) const STEPS_RANGE: RangeInclusive<u64> = 1..=AGENT_NODE_STEPS_MAX as u64;
 pub(crate) const ITERATIONS_RANGE: RangeInclusive<u64> = 1..=ITERATIONS_MAX as u64;
@@ -31,6 +37,14 @@ impl PlanFieldReader<'_> {
             for field in given.iter().skip(1) {
                 self.fields.shift_remove(*field);
                 self.report(field, Code::UnknownField, message.clone());
+            }
+            // The mistake is the second kind of work, and not each field of it.
+            let kept = match given.first() {
+                Some(&"agent") => AGENT_FIELDS,
+                _ => CALL_FIELDS,
+            };
+            for field in all_work_fields().filter(|field| !kept.contains(field)) {
+                self.fields.shift_remove(field);
             }
         }
         let names_agent =
@@ -122,7 +136,8 @@ impl PlanFieldReader<'_> {
             self.report("repeat_until.equals", Code::MissingField, message.to_owned());
         }
         let max = fields.get("max_iterations");
-        let max_iterations = max.and_then(Value::as_u64).filter(|it| ITERATIONS_RANGE.contains(it));
+        let max_iterations = max.and_then(Value::as_f64).and_then(super::whole);
+        let max_iterations = max_iterations.filter(|it| ITERATIONS_RANGE.contains(it));
         if max_iterations.is_none() {
             let (field, found) = ("repeat_until.max_iterations", max.map(shown_value));
             let last = ITERATIONS_RANGE.end();

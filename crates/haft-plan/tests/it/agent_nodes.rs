@@ -9,8 +9,9 @@ use haft_contract::{
     BoxFuture, Cx, ErrorCode, Remedy, SubagentAnswer, SubagentTask, Subagents, ToolError,
 };
 use haft_plan::NodeStatus;
-use haft_plan::drive::{DangerousToolAsker, PlanEnding, PlanRunOptions};
+use haft_plan::drive::{DangerousToolAsker, PlanEnding, PlanRunOptions, RunStartMode};
 use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
 
 use crate::resume::again;
 use crate::stage::{Stage, plan, text};
@@ -20,16 +21,23 @@ struct ScriptedAgents {
     answers: Mutex<VecDeque<String>>,
     /// Iteration, attempt and prompt of each task.
     tasks: Mutex<Vec<(u32, u32, SubagentTask)>>,
+    /// Aborts the plan in which an answer is [`STOPPED`].
+    abort: CancellationToken,
 }
+
+/// In place of an answer: the person stops the plan while the agent works.
+const STOPPED: &str = "^C";
 
 impl ScriptedAgents {
     fn saying(answers: &[&str]) -> Arc<Self> {
         let answers = answers.iter().map(|answer| (*answer).to_owned()).collect();
-        Arc::new(Self { answers: Mutex::new(answers), tasks: Mutex::default() })
+        let (answers, tasks) = (Mutex::new(answers), Mutex::default());
+        Arc::new(Self { answers, tasks, abort: CancellationToken::new() })
     }
 
     fn options(self: &Arc<Self>, options: PlanRunOptions) -> PlanRunOptions {
-        PlanRunOptions { agents: Arc::clone(self) as Arc<dyn Subagents>, ..options }
+        let agents = Arc::clone(self) as Arc<dyn Subagents>;
+        PlanRunOptions { agents, abort: self.abort.clone(), ..options }
     }
 
     fn prompts(&self) -> Vec<String> {
@@ -47,6 +55,11 @@ impl Subagents for ScriptedAgents {
         self.tasks.lock().unwrap().push((at.iteration, at.attempt, task));
         let answer = self.answers.lock().unwrap().pop_front().unwrap();
         Box::pin(async move {
+            if answer == STOPPED {
+                self.abort.cancel();
+                cx.cancellation().cancelled().await;
+                return Err(ToolError::new(ErrorCode::ProcessAborted, "stopped"));
+            }
             match answer.strip_prefix('!') {
                 Some(why) => Err(ToolError::new(ErrorCode::ToolFailed, why)),
                 None => {
@@ -224,4 +237,94 @@ async fn a_person_answers_once_and_only_where_there_is_one() {
     let recalled = stage.drive(&whole, headless).await;
     assert_eq!(recalled.trace, driven.trace);
     assert!(recalled.trace.nodes.iter().all(|node| node.status == NodeStatus::Succeeded));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_plan_that_is_stopped_in_a_later_iteration_has_no_output() {
+    let stage = Stage::new();
+    let until = json!({"path": "done", "equals": true, "max_iterations": 3});
+    let schema = json!({"type": "object"});
+    let whole = plan(vec![agent("Go.", json!({"output": schema, "repeat_until": until}))]);
+    let agents = ScriptedAgents::saying(&[r#"{"done":false}"#, STOPPED]);
+    let stopped = stage.drive(&whole, agents.options(stage.options())).await;
+    assert_eq!(stopped.trace.ending, PlanEnding::Aborted);
+    assert_eq!(stopped.trace.final_output(), None);
+    let agents = ScriptedAgents::saying(&[r#"{"done":true}"#]);
+    let ended = stage.drive(&whole, agents.options(again(&stage))).await;
+    assert_eq!(ended.trace.final_output(), Some(&json!({"done": true})));
+    assert!(agents.prompts()[0].contains("This is iteration 2 of at most 3."));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_prompt_of_a_tool_stays_in_each_iteration() {
+    let stage = Stage::new();
+    let until = json!({"path": "", "equals": "blue", "max_iterations": 2});
+    let whole =
+        plan(vec![json!({"tool": "paint", "inputs": {"prompt": "red"}, "repeat_until": until})]);
+    let driven = stage.drive(&whole, stage.options()).await;
+    assert_eq!(driven.trace.nodes[0].inputs, Some(json!({"prompt": "red"})));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_is_never_done_can_be_retried() {
+    let stage = Stage::new();
+    let until = json!({"path": "done", "equals": true, "max_iterations": 2});
+    let schema = json!({"type": "object"});
+    let whole = plan(vec![agent("Go.", json!({"output": schema, "repeat_until": until}))]);
+    let agents = ScriptedAgents::saying(&[r#"{"done":false}"#, r#"{"done":false}"#]);
+    let failed = stage.drive(&whole, agents.options(stage.options())).await;
+    assert_eq!(failed.trace.ending, PlanEnding::Halted { by: haft_plan::NodeId::new(0) });
+    let agents = ScriptedAgents::saying(&[r#"{"done":true}"#]);
+    let retried = PlanRunOptions { start: RunStartMode::RetryFailed, ..stage.options() };
+    let retried = stage.drive(&whole, agents.options(retried)).await;
+    assert_eq!(retried.trace.final_output(), Some(&json!({"done": true})));
+    // Only the last iteration is made again, and it is recalled afterwards.
+    let tasks: Vec<(u32, u32)> =
+        agents.tasks.lock().unwrap().iter().map(|(it, attempt, _)| (*it, *attempt)).collect();
+    assert_eq!(tasks, [(1, 2)]);
+    let recalled = stage.drive(&whole, agents.options(again(&stage))).await;
+    assert_eq!(recalled.trace, retried.trace);
+    let retried = PlanRunOptions { start: RunStartMode::RetryFailed, ..stage.options() };
+    let recalled = stage.drive(&whole, agents.options(retried)).await;
+    assert_eq!(recalled.trace.final_output(), Some(&json!({"done": true})));
+}
+
+/// A person who closes the terminal before the question is answered.
+struct ClosedTerminal;
+
+impl Asker for ClosedTerminal {
+    fn ask(&self, _: Ask) -> BoxFuture<'_, AskAnswer> {
+        Box::pin(async { AskAnswer::Reject })
+    }
+
+    fn elicit(&self, _: Elicitation) -> BoxFuture<'_, ElicitationReply> {
+        Box::pin(async { ElicitationReply::Unanswered })
+    }
+
+    fn can_ask(&self) -> bool {
+        true
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_that_is_not_answered_is_asked_again() {
+    let stage = Stage::new();
+    let whole = plan(vec![
+        text("say", "a", &[]),
+        json!({"question": "Ship {{STEPS.0.said}}?", "depends_on": [0]}),
+    ]);
+    // Neither the options nor the connection has a person.
+    let driven = stage.drive(&whole, stage.options()).await;
+    let error = driven.trace.nodes[1].error.clone().unwrap();
+    assert_eq!(error.code, ErrorCode::PermissionDenied);
+    let closed = PlanRunOptions { asking: asking(ClosedTerminal), ..again(&stage) };
+    let driven = stage.drive(&whole, closed).await;
+    let error = driven.trace.nodes[1].error.clone().unwrap();
+    assert_eq!(
+        error.text,
+        "the question was not answered. The next resume of the run asks it again"
+    );
+    let answered = PlanRunOptions { asking: asking(Person("yes")), ..again(&stage) };
+    let driven = stage.drive(&whole, answered).await;
+    assert_eq!(driven.trace.final_output(), Some(&json!("yes")));
 }

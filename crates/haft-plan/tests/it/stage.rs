@@ -51,6 +51,12 @@ struct Flaky {
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+struct Prompt {
+    prompt: String,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 struct Any {
     value: Value,
 }
@@ -159,6 +165,8 @@ pub(crate) fn tools(world: &Arc<World>) -> Vec<Tool> {
         async move { Ok::<_, ToolError>(args.text.len().to_string()) }
     });
     let echo = Tool::new("echo").execute(|args: Any| async { Ok::<_, ToolError>(args.value) });
+    let paint =
+        Tool::new("paint").execute(|args: Prompt| async { Ok::<_, ToolError>(args.prompt) });
     let own = vec![
         say("say", Effect::Read, world),
         say("order", Effect::Once, world),
@@ -171,6 +179,7 @@ pub(crate) fn tools(world: &Arc<World>) -> Vec<Tool> {
         keyed,
         secret,
         echo,
+        paint,
     ];
     own.into_iter().chain(plan_tools()).collect()
 }
