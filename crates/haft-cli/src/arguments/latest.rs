@@ -3,8 +3,8 @@
 
 use std::cmp::Reverse;
 
+use haft_agent::caller_run_of;
 use haft_agent::limits::SUBAGENT_DEPTH_MAX;
-use haft_agent::plan_node_of;
 use haft_contract::RunId;
 use haft_journal::{
     CallQuery, Journal, JournalError, RunQuery, RunRow, SessionId, SessionQuery, SessionRow,
@@ -154,32 +154,42 @@ async fn latest_session(
 ) -> Result<Option<RecentSession>, JournalError> {
     let root = Some(root.to_owned());
     let mut query = SessionQuery { root, with_opaque: true, ..SessionQuery::default() };
-    let mut latest: Option<SessionRow> = None;
+    let mut latest: Option<(u64, SessionId, SessionRow)> = None;
     // A person may have resumed an old session, so this reads all of them.
     loop {
         let page = journal.sessions(query.clone()).await?;
         let Some(oldest) = page.last() else { break };
         query.before = Some(oldest.id.clone());
         // A session that has no parent and is not inspectable is an unfinished fork.
-        // A session of a plan's node is part of the run of the plan.
-        let is_seen = |session: &SessionRow| {
-            (session.inspectable || session.parent_id.is_some()) && plan_node_of(session).is_none()
-        };
-        let meant = page.into_iter().filter(|session| is_seen(session) && is_meant(session));
-        latest = latest
-            .into_iter()
-            .chain(meant)
-            .max_by_key(|session| (session.updated_at_ms, session.id.clone()));
+        let is_seen = |session: &SessionRow| session.inspectable || session.parent_id.is_some();
+        for session in page.into_iter().filter(|session| is_seen(session) && is_meant(session)) {
+            let (id, used_ms) = (session.id.clone(), session.updated_at_ms);
+            if latest.as_ref().is_some_and(|(latest, known, _)| (*latest, known) >= (used_ms, &id))
+            {
+                continue;
+            }
+            let top = top_session(journal, session).await?;
+            // A session that works for a call of another run is part of that run.
+            if caller_run_of(&top).is_none() {
+                latest = Some((used_ms, id, top));
+            }
+        }
     }
-    let Some(latest) = latest else { return Ok(None) };
-    let used_ms = latest.updated_at_ms;
-    let mut top = latest;
+    Ok(latest.map(|(used_ms, _, session)| RecentSession { session, used_ms }))
+}
+
+/// Returns the session at the top of those above a session.
+async fn top_session(
+    journal: &dyn Journal,
+    session: SessionRow,
+) -> Result<SessionRow, JournalError> {
+    let mut top = session;
     for _ in 0..SUBAGENT_DEPTH_MAX {
         let Some(parent) = &top.parent_id else { break };
         let Some(above) = journal.session(parent).await? else { break };
         top = above;
     }
-    Ok(Some(RecentSession { session: top, used_ms }))
+    Ok(top)
 }
 
 fn used_ms(run: &RunRow) -> u64 {

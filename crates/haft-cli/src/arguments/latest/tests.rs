@@ -125,3 +125,22 @@ async fn a_fork_that_nobody_went_on_with_is_a_session_and_no_work() {
     record(&journal, SessionRow { steps: 1, ..fork(4, 1, 5_000) }).await;
     assert_eq!(last_run(&journal).await.id(), SessionId::from_bits(4).run());
 }
+
+#[tokio::test]
+async fn a_session_that_works_for_a_call_of_another_run_is_not_the_last() {
+    let journal = MemoryJournal::new();
+    record(&journal, session(1, 2_000)).await;
+    let run = RunId::parse("nightly").unwrap();
+    let of_run = |number: u128, metadata_json: &str| SessionRow {
+        parent_id: Some(SessionId::standing_for(&run)),
+        metadata_json: metadata_json.to_owned(),
+        ..session(number, 8_000)
+    };
+    record(&journal, of_run(2, r#"{"task_of":"nightly"}"#)).await;
+    let node = r#"{"plan_node":{"run":"nightly","node":"n0","iteration":0,"attempt":1}}"#;
+    record(&journal, of_run(3, node)).await;
+    // Nor are the sessions of its subagents.
+    record(&journal, child(4, 2, 9_000)).await;
+    record(&journal, child(5, 3, 9_000)).await;
+    assert_eq!(last_session(&journal).await, 1);
+}
