@@ -1,11 +1,13 @@
 //! Agent nodes of plans, through the real programs: `haft run` becomes `haft-agent`, the agent works in the run of the plan, and
 //! kill -9 at each step leaves a run that another process finishes. No effect happens twice.
 
+use std::io::{BufRead, BufReader};
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use expect_test::expect;
 use haft_scripted_model::{ReplyCondition, ScriptedReply};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use super::worker::{AGENT, Step, effects, worker};
@@ -38,6 +40,12 @@ fn told(stage: &Stage, request: usize) -> String {
 
 fn run(stage: &Stage, args: &[&str]) -> String {
     let output = stage.haft(&[&["run", "plan.json", "--run", "r1"], args].concat()).output();
+    stage.masked(&stage.world.shown(&output.unwrap()))
+}
+
+/// Resumes the run.
+fn run_again(stage: &Stage, args: &[&str]) -> String {
+    let output = stage.haft(&[&["resume", "r1"], args].concat()).output();
     stage.masked(&stage.world.shown(&output.unwrap()))
 }
 
@@ -190,27 +198,56 @@ fn what_an_agent_may_not_do_it_may_not_do_in_a_plan() {
     };
     let node = || json!({"agent": "build", "prompt": "Write it."});
     let stage = Stage::new(world(vec![node()]), replies());
-    let shown = run(&stage, &["--preset", "ask"]);
+    let refused = run(&stage, &["--preset", "ask"]);
+    assert!(refused.contains("PERMISSION_DENIED"), "{refused}");
+    assert!(stage.model.requests().is_empty());
+    let shown = run_again(&stage, &["--preset", "ask", "--allow", "task"]);
     assert!(shown.starts_with("I may not.\n"), "{shown}");
     assert!(!stage.world.path("work/new.txt").exists());
     assert!(told(&stage, 1).contains("needs approval"), "{}", told(&stage, 1));
     assert!(told(&stage, 2).contains("is not available to this agent"), "{}", told(&stage, 2));
-    // A rule about subagents is a rule about the agents of plans.
+    // A rule about subagents is a rule about the agents of plans, also one with a glob.
+    for permission in ["task", "ta*"] {
+        let stage = Stage::new(world(vec![node()]), replies());
+        let rule = format!(
+            "[[permissions]]\npermission = \"{permission}\"\npattern = \"*\"\naction = \"deny\"\n"
+        );
+        stage.world.write("work/haft.toml", &rule);
+        let shown = run(&stage, &[]);
+        assert!(shown.contains("PERMISSION_DENIED"), "{permission}: {shown}");
+        assert!(stage.model.requests().is_empty());
+    }
     let stage = Stage::new(world(vec![node()]), replies());
-    stage.world.write(
-        "work/haft.toml",
-        "[[permissions]]\npermission = \"task\"\npattern = \"*\"\naction = \"deny\"\n",
-    );
+    stage.world.run(&["permissions", "deny", "task"]);
     let shown = run(&stage, &[]);
     assert!(shown.contains("PERMISSION_DENIED"), "{shown}");
-    assert!(stage.model.requests().is_empty());
 }
 
 #[test]
-fn without_a_model_the_node_says_what_to_do() {
-    let world = world(vec![json!({"agent": "explore", "prompt": "Look."})]);
-    let shown = world.shown(&world.haft(&["run", "plan.json", "--run", "r1"]).output().unwrap());
+fn without_a_model_a_plan_with_an_agent_does_not_begin() {
+    let write = json!({"tool": "write", "inputs": {"path": "new.txt", "content": "x"}});
+    let agent = json!({"agent": "explore", "prompt": "Look.", "depends_on": [0]});
+    let world = world(vec![write, agent]);
+    let args = ["run", "plan.json", "--run", "r1", "--allow", "write"];
+    let shown = world.shown(&world.haft(&args).output().unwrap());
     assert!(shown.contains("no model is named"), "{shown}");
+    assert!(shown.ends_with("--- status 2\n"), "{shown}");
+    assert!(!world.path("work/new.txt").exists());
+    let shown = world.shown(&world.haft(&["runs", "show", "r1"]).output().unwrap());
+    assert!(shown.contains("no run is called"), "{shown}");
+}
+
+#[test]
+fn no_tool_of_haft_itself_is_offered_to_an_agent_of_a_plan() {
+    let node = json!({"agent": "build", "prompt": "Look."});
+    let stage = Stage::new(world(vec![node]), [ScriptedReply::new().text("I look.")]);
+    run(&stage, &[]);
+    let offered = stage.model.requests()[0].body["tools"].clone();
+    let offered = offered.as_array().unwrap().iter();
+    let offered: Vec<_> =
+        offered.map(|tool| tool["function"]["name"].as_str().unwrap().to_owned()).collect();
+    assert!(offered.contains(&"write".to_owned()), "{offered:?}");
+    assert!(!offered.iter().any(|name| name.starts_with("plan")), "{offered:?}");
 }
 
 #[test]
@@ -342,4 +379,83 @@ fn a_question_of_the_model_for_a_plan_names_the_agents() {
     let shown = stage.world.shown(&output);
     assert_eq!(String::from_utf8_lossy(&output.stdout), "It is in the directory src.\n", "{shown}");
     assert!(told(&stage, 0).contains(r#""name":"explore""#), "{}", told(&stage, 0));
+}
+
+/// Sends two interrupts, the second after haft said that it stops, and waits for the end.
+fn interrupt_twice(stage: &Stage, args: &[&str], held: &str) {
+    let mut command = stage.haft(args);
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    stage.model.wait_until_held(held);
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    assert!(lines.any(|line| line.unwrap().starts_with("stopping")));
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    lines.for_each(drop);
+    child.wait().unwrap();
+    stage.model.release(held);
+}
+
+fn node_sessions(stage: &Stage) -> Vec<String> {
+    let shown = stage.world.json(&["runs", "show", "r1", "--json"]);
+    let sessions = shown["node_sessions"].as_array().unwrap().iter();
+    sessions.map(|session| session["status"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn an_agent_that_was_cancelled_goes_on_in_its_session_also_after_a_kill() {
+    let replies = [
+        ScriptedReply::new().call("bash", json!({"cmd": "echo one >> effects.txt"})),
+        ScriptedReply::new().text("Lost.").waiting_for("cancelled"),
+        ScriptedReply::new().text("Lost, too.").waiting_for("killed"),
+        ScriptedReply::new().text(END),
+    ];
+    let node = json!({"agent": "build", "prompt": "Add one."});
+    let stage = Stage::new(world(vec![node]), replies);
+    let resume = ["resume", "r1", "--headless"];
+    interrupt_twice(&stage, &["run", "plan.json", "--run", "r1", "--headless"], "cancelled");
+    let mut child =
+        stage.haft(&resume).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    stage.model.wait_until_held("killed");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    stage.model.release("killed");
+    let shown = stage.shown(&resume);
+    assert!(shown.starts_with(&format!("{END}\n")), "{shown}");
+    assert_eq!(effects(&stage.world), ["one"]);
+    assert_eq!(node_sessions(&stage), ["completed"]);
+}
+
+#[test]
+fn after_a_failure_of_a_continued_session_a_new_one_reads_the_warning() {
+    let replies = [
+        ScriptedReply::new().call("bash", json!({"cmd": "echo one >> effects.txt"})),
+        ScriptedReply::new().text("Lost.").waiting_for("cancelled"),
+        ScriptedReply::failure(400, "the request cannot be read"),
+        ScriptedReply::new().text(END),
+    ];
+    let node = json!({"agent": "build", "prompt": "Add one.", "retry": 1});
+    let stage = Stage::new(world(vec![node]), replies);
+    interrupt_twice(&stage, &["run", "plan.json", "--run", "r1", "--headless"], "cancelled");
+    let shown = stage.shown(&["resume", "r1", "--headless"]);
+    assert!(shown.starts_with(&format!("{END}\n")), "{shown}");
+    assert!(told(&stage, 3).contains("This is attempt 3 of this task"), "{}", told(&stage, 3));
+    assert_eq!(node_sessions(&stage).len(), 2);
+}
+
+#[test]
+fn an_undo_of_a_plan_takes_back_what_subagents_of_its_agents_changed() {
+    let task = json!({"subagent_type": "general", "prompt": "Write it."});
+    let replies = [
+        ScriptedReply::new().call("task", task),
+        ScriptedReply::new().call("write", json!({"path": "new.txt", "content": "x"})),
+        ScriptedReply::new().text("Written."),
+        ScriptedReply::new().text(END),
+    ];
+    let node = json!({"agent": "build", "prompt": "Have it written."});
+    let stage = Stage::new(world(vec![node]), replies);
+    let shown = run(&stage, &["--allow", "task"]);
+    assert!(shown.starts_with(&format!("{END}\n")), "{shown}");
+    assert!(stage.world.path("work/new.txt").exists(), "{shown}");
+    let undone = stage.world.run(&["undo", "r1"]);
+    assert!(!stage.world.path("work/new.txt").exists(), "{undone}");
 }
