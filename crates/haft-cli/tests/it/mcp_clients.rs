@@ -141,7 +141,7 @@ fn check_steps(place: &Place, mut steps: Vec<Value>, version: &str) {
         {"step":"edit","isError":false,"content":[{"type":"text","text":"{\"replacements\":1,\"first_changed_line\":2}"}],"structured":null}
         {"step":"apply_patch","isError":false,"content":[{"type":"text","text":"{\"status\":\"ok\",\"files\":[{\"path\":\"made/by_client.txt\",\"operation\":\"modify\"},{\"path\":\"made/new.txt\",\"operation\":\"create\"}]}"}],"structured":null}
         {"step":"bash","isError":false,"content":[{"type":"text","text":"1\n2\nthree\nnew\n"}],"structured":null}
-        {"step":"invalid","isError":true,"content":[{"type":"text","text":"invalid input for read: file: no such parameter: the tool has path, offset, limit, start_line, end_line, byte_offset, byte_limit; path: required, but missing"}],"structured":null}
+        {"step":"invalid","isError":true,"content":[{"type":"text","text":"invalid input for read: uri: no such parameter: the tool has path, offset, limit, start_line, end_line, byte_offset, byte_limit; path: required, but missing"}],"structured":null}
         {"step":"unknown","code":-32602,"message":"no tool is called \"gerp\": did you mean grep?"}
         {"step":"cancel","cancelled":true,"processes":2,"rest":""}
         {"step":"after","isError":false,"content":[{"type":"text","text":"still here\n"}],"structured":null}
@@ -244,8 +244,8 @@ fn the_python_sdk_is_asked_in_the_older_era() {
         &expect![[r#"
             {"version":"2025-11-25"}
             {"asked":[{"message":"May write run?","offered":["once","always_session","always_project","reject"]}],"isError":false,"content":["ok"]}
-            {"asked":[{"message":"May write run?","offered":["once","always_session","always_project","reject"]}],"isError":true,"content":["the user rejected the call"]}
-            {"asked":[{"message":"May write run?","offered":["once","always_session","always_project","reject"]}],"isError":true,"content":["the user rejected the call","the client closed the question without an answer; that counts as a rejection"]}
+            {"asked":[{"message":"May write run?","offered":["once","always_session","always_project","reject"]}],"isError":true,"content":["the user rejected the call","Do not try it in another way. Ask the user how to go on."]}
+            {"asked":[{"message":"May write run?","offered":["once","always_session","always_project","reject"]}],"isError":true,"content":["the user rejected the call","Do not try it in another way. Ask the user how to go on.","the client closed the question without an answer; that counts as a rejection"]}
             {"asked":[{"message":"May write run?","offered":["once","always_session","always_project","reject"]}],"isError":false,"content":["ok"]}
             {"asked":[],"isError":false,"content":["ok"]}"#]],
     );
