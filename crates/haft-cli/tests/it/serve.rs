@@ -504,7 +504,9 @@ fn the_conformance_suite_finds_nothing_wrong_with_what_there_is() {
         server-sse-multiple-streams
         resources-list
         sep-2164-resource-not-found
+        prompts-list
         dns-rebinding-protection
+        caching
         input-required-result-missing-input-response
         input-required-result-unsupported-methods
         input-required-result-ignore-extra-params

@@ -534,7 +534,7 @@ fn a_registry_lists_the_tools_to_offer() {
     world.check(&["call", "adds", "{}"], &expect![[r#"
         --- stderr
         warning: the Python tools in tools are not offered: tools/registry.json cannot be used: the registry is not JSON: EOF while parsing an object at line 1 column 1
-        error: no tool is called "adds": list the tools to see what there is
+        error: no tool is called "adds": use one of apply_patch, bash, edit, glob, grep, lsp, question, read, repo_clone, repo_overview, skill, todo, tool_search, view, web_fetch, web_search, write
 
         hint: haft tools list
         --- status 2

@@ -213,6 +213,7 @@ fn listed(server: &mut Server) -> Vec<Value> {
 fn a_client_gets_the_locked_tools_but_task() {
     let place = Place::new();
     place.write("haft.toml", &format!("{PROVIDER}{MANY_TOOLS}"));
+    std::fs::create_dir(place.root().join("tools")).unwrap();
     place.write("tools/one.py", &tool("one", "", "return 1"));
     place.write("tools/two.py", &tool("two", "", "return 2"));
     place.haft_json(&["trust", "--json"]);
