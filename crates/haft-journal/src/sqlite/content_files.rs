@@ -32,8 +32,9 @@ pub(super) struct ContentFiles {
 
 /// The files that one transaction writes and removes.
 #[derive(Debug)]
-pub(super) struct ContentWrites {
-    files: ContentFiles,
+pub(super) struct ContentWrites<'a> {
+    /// The path of the database. Most transactions have nothing to do with its files, and do not look for them.
+    journal: &'a Path,
     /// Directories that go once the transaction is on disk.
     removed: Vec<PathBuf>,
 }
@@ -148,15 +149,15 @@ impl ContentFiles {
     }
 }
 
-impl ContentWrites {
-    /// Begins with nothing written.
-    pub(super) fn new(files: ContentFiles) -> Self {
-        Self { files, removed: Vec::new() }
+impl<'a> ContentWrites<'a> {
+    /// Begins with nothing written beside the database at `journal`.
+    pub(super) fn new(journal: &'a Path) -> Self {
+        Self { journal, removed: Vec::new() }
     }
 
     /// Returns the files as they are.
-    pub(super) fn files(&self) -> &ContentFiles {
-        &self.files
+    pub(super) fn files(&self) -> ContentFiles {
+        ContentFiles::beside(self.journal)
     }
 
     /// Writes a text to the disk, unless it is there.
@@ -172,13 +173,14 @@ impl ContentWrites {
         else {
             unreachable!("a text is inserted with its run and its SHA-256");
         };
-        let directory = self.files.run_directory(run);
+        let files = self.files();
+        let directory = files.run_directory(run);
         let path = directory.join(sha256);
         if path.exists() {
             return Ok(Inserted::Taken);
         }
         let write = || {
-            create_directory(&self.files.directory)?;
+            create_directory(&files.directory)?;
             create_directory(&directory)?;
             // A file of this name was left by a process that died: the lock of the database is held.
             let unfinished = directory.join(UNFINISHED);
@@ -190,7 +192,7 @@ impl ContentWrites {
             std::fs::rename(&unfinished, &path)?;
             File::open(&directory)?.sync_all()
         };
-        write().map_err(|err| self.files.error(&err))?;
+        write().map_err(|err| files.error(&err))?;
         Ok(Inserted::At(None))
     }
 
@@ -198,23 +200,23 @@ impl ContentWrites {
     pub(super) fn remove(&mut self, conditions: &[RowCondition]) {
         let query = RowQuery::of(&contents::TABLE, &[]).with(conditions.iter().cloned());
         if let Some(Value::Text(run)) = query.equal(contents::RUN) {
-            let directory = self.files.run_directory(run);
+            let directory = self.files().run_directory(run);
             if directory.exists() {
                 self.removed.push(directory);
             }
         }
     }
 
-    /// Returns whether files are to be removed.
-    pub(super) fn removes(&self) -> bool {
-        !self.removed.is_empty()
+    /// Returns the directories to remove once the transaction is on disk.
+    pub(super) fn into_removed(self) -> Vec<PathBuf> {
+        self.removed
     }
+}
 
-    /// Removes what is to be removed. A file that cannot be removed is left to the next sweep.
-    pub(super) fn remove_removed(&self) {
-        for directory in &self.removed {
-            let _ = std::fs::remove_dir_all(directory);
-        }
+/// Removes the directories of texts. A file that cannot be removed is left to the next sweep.
+pub(super) fn remove_directories(removed: &[PathBuf]) {
+    for directory in removed {
+        let _ = std::fs::remove_dir_all(directory);
     }
 }
 

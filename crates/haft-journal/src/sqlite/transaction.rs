@@ -7,7 +7,7 @@ use std::path::Path;
 
 use rusqlite::{CachedStatement, Connection, OptionalExtension, ffi};
 
-use super::content_files::{ContentFiles, ContentWrites};
+use super::content_files::ContentWrites;
 use super::failure;
 use super::sql::{self, Bound, DIALECT, Texts, placeholders, shape};
 use crate::CallStatus;
@@ -37,7 +37,7 @@ pub(super) struct SqliteTransaction<'a> {
     /// Of the runs met so far, which are few: what was asked of their rows.
     runs: Vec<(Value, &'static [Column], Option<Row>)>,
     /// The texts that lie beside the database.
-    pub(super) contents: ContentWrites,
+    pub(super) contents: ContentWrites<'a>,
     /// The error of SQLite, if something failed.
     pub(super) failure: Option<rusqlite::Error>,
 }
@@ -50,7 +50,7 @@ impl<'a> SqliteTransaction<'a> {
         texts: &'a mut Texts,
     ) -> rusqlite::Result<Self> {
         let change = db.prepare_cached(CHANGE_READ)?.query_row([], |row| row.get(0))?;
-        let contents = ContentWrites::new(ContentFiles::beside(path));
+        let contents = ContentWrites::new(path);
         Ok(Self { db, path, texts, change, runs: Vec::new(), contents, failure: None })
     }
 

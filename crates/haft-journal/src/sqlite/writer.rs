@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 use super::disk::{Disk, Log, answer};
 use super::sql::Texts;
 use super::transaction::SqliteTransaction;
-use super::{failure, open};
+use super::{content_files, failure, open};
 use crate::JournalError;
 use crate::limits::{COMMIT_ENTRIES_MAX, LOG_KEPT_BYTES_MAX};
 use crate::store::{Durability, WriteBatch, WriteOperation};
@@ -141,9 +141,8 @@ impl SqliteWriter {
                 return Err(writing.failure.take().unwrap_or_else(unknown));
             }
         }
-        let SqliteTransaction { contents, .. } = writing;
-        let removes = contents.removes();
-        if !removes && jobs.iter().all(|job| needs_no_sync(&**job)) {
+        let removed = writing.contents.into_removed();
+        if removed.is_empty() && jobs.iter().all(|job| needs_no_sync(&**job)) {
             return transaction.commit();
         }
         // Counted before anybody can see it.
@@ -152,8 +151,8 @@ impl SqliteWriter {
         self.disk.log().end_commit();
         committed?;
         // Once the rows are gone for good. If the sync fails, the next commit reports it, and the texts stay.
-        if removes && self.disk.log().sync_ended().is_ok() {
-            contents.remove_removed();
+        if !removed.is_empty() && self.disk.log().sync_ended().is_ok() {
+            content_files::remove_directories(&removed);
         }
         Ok(())
     }
