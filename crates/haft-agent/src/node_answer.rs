@@ -19,7 +19,7 @@ pub(crate) fn schema_request(schema: &Value) -> String {
 
 /// Returns the JSON value of an answer, or what is wrong with the answer.
 pub(crate) fn read_answer(text: &str, schema: &InputSchema) -> Result<Value, String> {
-    let Some(value) = find_json(text) else {
+    let Some(mut value) = find_json(text) else {
         let text = Value::String(text.trim().to_owned());
         // A schema of plain text is satisfied by plain text.
         return match schema.violations(&text, &OpenValues::default()).is_empty() {
@@ -27,6 +27,8 @@ pub(crate) fn read_answer(text: &str, schema: &InputSchema) -> Result<Value, Str
             false => Err("it is not one JSON value".to_owned()),
         };
     };
+    // Nodes that refer to the answer get what the schema promises, as tools do.
+    schema.normalize(&mut value);
     let found = schema.violations(&value, &OpenValues::default());
     if found.is_empty() {
         return Ok(value);
@@ -89,5 +91,17 @@ mod tests {
         let schema = InputSchema::compile(&json!({"enum": ["yes", "no"]})).unwrap();
         assert_eq!(read_answer(" yes\n", &schema), Ok(json!("yes")));
         assert!(read_answer("perhaps", &schema).is_err());
+    }
+
+    #[test]
+    fn an_answer_has_the_form_that_its_schema_promises() {
+        let schema = json!({
+            "type": "object",
+            "properties": {"count": {"type": "integer"}, "note": {"type": "string"}},
+            "required": ["count"]
+        });
+        let schema = InputSchema::compile(&schema).unwrap();
+        let read = read_answer("{\"count\": 3.0, \"note\": null}", &schema);
+        assert_eq!(read, Ok(json!({"count": 3})));
     }
 }
