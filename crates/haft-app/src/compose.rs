@@ -532,18 +532,20 @@ pub fn open_mcp_connection(
     })?)
 }
 
-/// Opens the connection of agents. The sessions of agents may do at most what this connection may do.
+/// Opens the connection of agents. The sessions of agents may do at most what this connection may do. `front_end` is that of
+/// the runs that their calls belong to.
 fn open_agent_connection(
     runtime: &Runtime,
     settings: &EffectiveSettings,
     host: &AppHost,
     agents: &AgentRegistry,
+    front_end: &str,
 ) -> Result<Connection, AppError> {
     Ok(runtime.open_connection(ConnectionOptions {
         listing: ToolListing::Searched,
         model_view: model_view(settings),
         subagents: agents.subagents(),
-        ..connection_options(runtime, settings, host, agent::FRONT_END)?
+        ..connection_options(runtime, settings, host, front_end)?
     })?)
 }
 
@@ -567,21 +569,6 @@ pub fn open_plan_connection(
     Ok(runtime.open_connection(ConnectionOptions {
         subagents: agents,
         preset_rules,
-        ..connection_options(runtime, settings, host, PLAN_FRONT_END)?
-    })?)
-}
-
-/// Opens the connection of the agents of a plan. Their calls belong to the run of the plan.
-fn open_plan_agent_connection(
-    runtime: &Runtime,
-    settings: &EffectiveSettings,
-    host: &AppHost,
-    agents: &AgentRegistry,
-) -> Result<Connection, AppError> {
-    Ok(runtime.open_connection(ConnectionOptions {
-        listing: ToolListing::Searched,
-        model_view: model_view(settings),
-        subagents: agents.subagents(),
         ..connection_options(runtime, settings, host, PLAN_FRONT_END)?
     })?)
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use haft::{
-    Asker, Call, Connection, HeadlessAsker, ProblemSeverity, Runtime, TaskAttempt,
+    Asker, Call, Connection, HeadlessAsker, PLAN_FRONT_END, ProblemSeverity, Runtime, TaskAttempt,
     load_instructions,
 };
 use haft_agent::{
@@ -150,7 +150,8 @@ pub async fn plan_agent_host(
     host: &AppHost,
 ) -> Result<AgentHost, AppError> {
     let agents = Arc::new(find_agents_with_warnings(settings, host));
-    let connection = compose::open_plan_agent_connection(runtime, settings, host, &agents)?;
+    let connection =
+        compose::open_agent_connection(runtime, settings, host, &agents, PLAN_FRONT_END)?;
     connection.keep_outputs();
     // The look at the repository is no part of the plan.
     let prompt_context = look_around(runtime, settings, host, &agents).await?;
@@ -165,7 +166,7 @@ pub(super) async fn look_around(
     host: &AppHost,
     agents: &AgentRegistry,
 ) -> Result<AgentPromptContext, AppError> {
-    let outside = compose::open_agent_connection(runtime, settings, host, agents)?;
+    let outside = compose::open_agent_connection(runtime, settings, host, agents, FRONT_END)?;
     skills::warn_of_problems(&outside, host);
     surroundings(&outside, settings, host).await
 }
@@ -245,7 +246,7 @@ async fn compose_agent(
     let agent = settings.agent.name.as_deref().unwrap_or(AGENT_DEFAULT).to_owned();
     let runtime = compose::agent_runtime(settings, host).await?;
     compose::recover(&runtime, host).await?;
-    let session = compose::open_agent_connection(&runtime, settings, host, &agents)?;
+    let session = compose::open_agent_connection(&runtime, settings, host, &agents, FRONT_END)?;
     // The sidecars are all that is left of long outputs; old ones are swept away by later commands.
     session.keep_outputs();
     let surroundings = match look {
