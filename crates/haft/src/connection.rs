@@ -151,12 +151,6 @@ impl Connection {
         Ok(contents)
     }
 
-    /// Lets calls of this connection read the sidecars of an earlier connection, by the recorded paths. The caller makes sure
-    /// that the sidecars belong to the run of these calls.
-    pub fn adopt_sidecars<'p>(&self, recorded: impl IntoIterator<Item = &'p Path>) {
-        recorded.into_iter().for_each(|path| self.state.sidecars.adopt_path(path));
-    }
-
     /// Adds a file or directory outside the roots by hand, as a person does who attaches it. For this connection and its subagents,
     /// `{ad-hoc}` in requirements and rules stands for it, too, and calls may read it.
     ///

@@ -3,11 +3,10 @@
 mod resume_notes;
 
 use std::io::IsTerminal;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
-use haft::{Asker, Call, Clock as _, Connection, RunError, Runtime, SystemClock};
+use haft::{Asker, Call, Clock as _, RunError, Runtime, SystemClock};
 use haft_contract::{Envelope, ErrorCode, RunId};
 use haft_journal::{CallOrder, CallQuery, CallRow, CallStatus as RowStatus, JournalError};
 
@@ -20,11 +19,8 @@ use crate::error::{CommandError, CommandResult, CommandStatus};
 use crate::signals;
 use crate::views::output;
 use crate::views::remedy;
-use haft_app::host::AppHost;
-use haft_app::sidecars::sidecars_of_run;
 use haft_app::without_passwords;
 use haft_app::{compose, quote};
-use serde_json::Value;
 
 /// Call a tool and print its answer
 ///
@@ -78,7 +74,6 @@ pub(crate) async fn run(args: CallArgs, cx: &CliContext) -> CommandResult {
     compose::recover(&runtime, &cx.host).await?;
     let session = compose::open_connection(&runtime, &settings, &cx.host, "cli")?;
     let run = session.resume(run_id, resume);
-    adopt_sidecars(&runtime, &session, run.id(), &input, &cx.host).await?;
     resume_notes::print_resume_notes(&**runtime.journal(), &run, &place, resume).await?;
     // The person at the terminal, if there is one.
     let asker = (!args.headless).then(|| TerminalAsker::new(&settings.project)).flatten();
@@ -134,26 +129,6 @@ pub(crate) async fn run(args: CallArgs, cx: &CliContext) -> CommandResult {
         output::print_aside(format!("{} ms{cut}, call {call}", metadata.duration_ms));
     }
     Ok(status)
-}
-
-/// Lets the call read the long outputs of earlier calls of the same run, if its input names one.
-async fn adopt_sidecars(
-    runtime: &Runtime,
-    session: &Connection,
-    run: &RunId,
-    input: &Value,
-    host: &AppHost,
-) -> Result<(), CommandError> {
-    let sessions = host.state().sidecars();
-    let text = input.to_string();
-    // The outputs of a run are found by reading all its rows.
-    if !text.contains(&*sessions.to_string_lossy()) {
-        return Ok(());
-    }
-    let outputs = sidecars_of_run(&**runtime.journal(), run, &sessions).await?;
-    let named = outputs.iter().filter(|path| text.contains(&*path.to_string_lossy()));
-    session.adopt_sidecars(named.map(PathBuf::as_path));
-    Ok(())
 }
 
 /// Returns the error of a call of which haft cannot say what happened. If it was begun, it is in doubt.
