@@ -8,7 +8,6 @@
 mod advice;
 mod approval_form;
 mod ask_channel;
-mod base64;
 mod call_limiter;
 mod call_result;
 mod client;

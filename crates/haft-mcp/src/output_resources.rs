@@ -6,12 +6,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+use base64::prelude::{BASE64_STANDARD, Engine as _};
 use haft::Connection;
 use rmcp::ErrorData;
 use rmcp::model::{Resource, ResourceContents, ResourceTemplate};
 use serde_json::json;
 
-use crate::base64::base64;
 use crate::limits::{RESOURCE_BYTES_MAX, RESOURCES_MAX};
 
 const URI_PREFIX: &str = "haft://output/";
@@ -128,7 +128,8 @@ fn contents(uri: &str, bytes: Vec<u8>, path: &Path) -> Result<ResourceContents, 
     }
     Ok(match String::from_utf8(bytes) {
         Ok(text) => ResourceContents::text(text, uri).with_mime_type(MIME_TEXT),
-        Err(err) => ResourceContents::blob(base64(err.as_bytes()), uri).with_mime_type(MIME_BYTES),
+        Err(err) => ResourceContents::blob(BASE64_STANDARD.encode(err.as_bytes()), uri)
+            .with_mime_type(MIME_BYTES),
     })
 }
 

@@ -7,7 +7,6 @@
 //! [`serve`].
 #![deny(missing_docs)]
 
-mod base64;
 pub mod charset;
 mod describe;
 mod html;

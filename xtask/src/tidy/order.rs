@@ -370,7 +370,6 @@ pub(super) const MODULE_ORDER: &[ModuleOrder] = &[
     ModuleOrder {
         crate_name: "haft-mcp",
         modules: &[
-            "base64",
             "advice",
             "limits",
             "approval_form",
@@ -457,8 +456,8 @@ pub(super) const MODULE_ORDER: &[ModuleOrder] = &[
     ModuleOrder {
         crate_name: "haft-reader",
         modules: &[
-            "base64", "describe", "limits", "page", "charset", "html", "media", "pdf", "read",
-            "view", "server",
+            "describe", "limits", "page", "charset", "html", "media", "pdf", "read", "view",
+            "server",
         ],
     },
     ModuleOrder {
@@ -605,7 +604,6 @@ pub(super) const MODULE_ORDER: &[ModuleOrder] = &[
     ModuleOrder {
         crate_name: "haft-mcp",
         modules: &[
-            "base64",
             "client",
             "content",
             "instructions",

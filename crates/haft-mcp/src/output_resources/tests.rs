@@ -1,7 +1,6 @@
 //! Cut outputs as resources.
 
 use expect_test::expect;
-use proptest::prelude::*;
 
 use super::*;
 
@@ -63,35 +62,4 @@ fn the_largest_is_whole_and_one_byte_more_is_refused() {
     assert!(read(RESOURCE_BYTES_MAX).is_ok());
     let err = read(RESOURCE_BYTES_MAX + 1).unwrap_err();
     expect![[r#"ErrorData { code: ErrorCode(-32602), message: "the output has 10485761 bytes, more than the 10485760 that are answered whole: get parts of it with the tool read, path \"/a\", byte_offset and byte_limit", data: Some(Object {"uri": String("haft://output/a")}) }"#]].assert_eq(&text(&err));
-}
-
-#[test]
-fn base64_is_padded() {
-    let cases = [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foobar", "Zm9vYmFy")];
-    for (bytes, expect) in cases {
-        assert_eq!(base64(bytes.as_bytes()), expect);
-    }
-}
-
-proptest! {
-    #[test]
-    fn base64_can_be_read_back(bytes in proptest::collection::vec(any::<u8>(), 0..64)) {
-        prop_assert_eq!(decode(&base64(&bytes)), bytes);
-    }
-}
-
-/// Reads base64 bit by bit, in no way like the code under test.
-fn decode(text: &str) -> Vec<u8> {
-    let digit = |letter: char| match letter {
-        'A'..='Z' => u32::from(letter) - u32::from('A'),
-        'a'..='z' => u32::from(letter) - u32::from('a') + 26,
-        '0'..='9' => u32::from(letter) - u32::from('0') + 52,
-        '+' => 62,
-        _ => 63,
-    };
-    let digits = text.chars().filter(|&letter| letter != '=').map(digit);
-    let bits: Vec<u32> =
-        digits.flat_map(|digit| (0..6).rev().map(move |bit| digit >> bit & 1)).collect();
-    let byte = |bits: &[u32]| bits.iter().fold(0, |byte, bit| byte << 1 | bit);
-    bits.chunks_exact(8).map(|bits| u8::try_from(byte(bits)).unwrap()).collect()
 }

@@ -1,12 +1,12 @@
 //! Shows a notebook: each cell under a line with its number, with its outputs. Images follow the text of all cells, where their
 //! numbers lead to them.
 
+use base64::prelude::{BASE64_STANDARD, Engine as _};
 use haft_contract::ContentPart;
 use serde_json::{Map, Value};
 
 use super::page_range;
 use super::picture::{format_of, show};
-use crate::base64;
 use crate::limits::{CELL_OUTPUT_CHARS_MAX, IMAGES_MAX};
 
 /// Returns whether a file is a notebook.
@@ -135,7 +135,10 @@ impl NotebookView {
                 _ => plain,
             };
         };
-        let decoded = base64::decode(&joined(image)).unwrap_or_default();
+        let mut letters = joined(image);
+        // Notebooks break the lines.
+        letters.retain(|letter| !letter.is_ascii_whitespace());
+        let decoded = BASE64_STANDARD.decode(letters).unwrap_or_default();
         let shown = match format_of(&decoded) {
             Some(format) => show(&decoded, format),
             None => Err("is of an unknown format".to_owned()),

@@ -3,6 +3,7 @@
 
 use std::io::Cursor;
 
+use base64::prelude::{BASE64_STANDARD, Engine as _};
 use haft_contract::ContentPart;
 use image::codecs::jpeg::JpegEncoder;
 use image::metadata::Orientation;
@@ -11,7 +12,6 @@ use image::{
     RgbImage,
 };
 
-use crate::base64;
 use crate::limits::{DECODED_BYTES_MAX, EDGE_PIXELS_MAX, IMAGE_BYTES_MAX, IMAGE_PIXELS_MAX};
 
 /// The quality of JPEGs that are made, from 1 to 100.
@@ -159,7 +159,7 @@ fn on_white(image: &DynamicImage) -> RgbImage {
 }
 
 fn image_part(mime_type: &str, bytes: &[u8]) -> ContentPart {
-    ContentPart::Image { mime_type: mime_type.to_owned(), data: base64::encode(bytes) }
+    ContentPart::Image { mime_type: mime_type.to_owned(), data: BASE64_STANDARD.encode(bytes) }
 }
 
 fn too_large_text() -> String {

@@ -1,11 +1,11 @@
 use std::io::Cursor;
 
+use base64::prelude::{BASE64_STANDARD, Engine as _};
 use expect_test::{Expect, expect};
 use image::{DynamicImage, ImageFormat, Rgb, RgbImage, Rgba, RgbaImage};
 use serde_json::json;
 
 use super::*;
-use crate::base64;
 use crate::limits::{EDGE_PIXELS_MAX, IMAGE_BYTES_MAX, IMAGES_MAX};
 use crate::pdf::tests::pdf;
 
@@ -22,7 +22,7 @@ fn shown(part: &ContentPart) -> String {
     match part {
         ContentPart::Text { text } => text.clone(),
         ContentPart::Image { mime_type, data } => {
-            let bytes = base64::decode(data).expect("images are base64");
+            let bytes = BASE64_STANDARD.decode(data).expect("images are base64");
             assert!(bytes.len() <= IMAGE_BYTES_MAX, "{} bytes", bytes.len());
             let image = image::load_from_memory(&bytes).expect("a shown image can be decoded");
             format!("[{mime_type} {}x{}]", image.width(), image.height())
@@ -176,7 +176,7 @@ fn a_drawn_page_is_not_blank() {
     let dark_pixels = |pages: &str| {
         let parts = view_file(&file, &request(pages)).expect("it is a PDF");
         let ContentPart::Image { data, .. } = &parts[1] else { panic!("an image") };
-        let image = image::load_from_memory(&base64::decode(data).expect("base64"));
+        let image = image::load_from_memory(&BASE64_STANDARD.decode(data).expect("base64"));
         let pixels = image.expect("an image").to_luma8();
         pixels.pixels().filter(|pixel| pixel.0[0] < 128).count()
     };
@@ -186,7 +186,7 @@ fn a_drawn_page_is_not_blank() {
 
 #[test]
 fn a_notebook_is_its_cells_with_outputs() {
-    let figure = base64::encode(&encoded(stripes(20, 10), ImageFormat::Png));
+    let figure = BASE64_STANDARD.encode(encoded(stripes(20, 10), ImageFormat::Png));
     let notebook = json!({
         "nbformat": 4,
         "cells": [

@@ -7,6 +7,7 @@ mod tests;
 use std::fmt;
 use std::net::SocketAddr;
 
+use base64::prelude::{BASE64_STANDARD, Engine as _};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
@@ -16,7 +17,6 @@ use super::host::Host;
 const PORT_DEFAULT: u16 = 80;
 /// Longest answer to a request for a connection, in bytes.
 const ANSWER_BYTES_MAX: usize = 16_384;
-const ENCODING: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 /// A proxy outside, and the hosts that are reached without it.
 #[derive(Clone, PartialEq, Eq)]
@@ -74,7 +74,7 @@ impl UpstreamProxy {
         }
         let authorization = user.map(|user| {
             let user = if user.contains(':') { user.to_owned() } else { format!("{user}:") };
-            format!("Basic {}", base64(&percent_decoded(&user)))
+            format!("Basic {}", BASE64_STANDARD.encode(percent_decoded(&user)))
         });
         let direct = direct.split(',').map(|entry| entry.trim().to_ascii_lowercase());
         let direct = direct.filter(|entry| !entry.is_empty()).collect();
@@ -175,19 +175,4 @@ fn percent_decoded(text: &str) -> Vec<u8> {
         }
     }
     bytes
-}
-
-fn base64(bytes: &[u8]) -> String {
-    let mut text = String::new();
-    for chunk in bytes.chunks(3) {
-        let mut group = [0; 3];
-        group.iter_mut().zip(chunk).for_each(|(to, from)| *to = *from);
-        let [a, b, c] = group.map(usize::from);
-        let indexes = [a >> 2, (a & 3) << 4 | b >> 4, (b & 15) << 2 | c >> 6, c & 63];
-        for (at, index) in indexes.into_iter().enumerate() {
-            let char = ENCODING.get(index).copied().unwrap_or_default();
-            text.push(if at > chunk.len() { '=' } else { char::from(char) });
-        }
-    }
-    text
 }

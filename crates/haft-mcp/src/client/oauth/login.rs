@@ -4,6 +4,7 @@
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
+use base64::prelude::{BASE64_URL_SAFE_NO_PAD, Engine as _};
 use reqwest::{Method, Url};
 use sha2::{Digest as _, Sha256};
 
@@ -12,7 +13,6 @@ use super::challenge::{Challenge, challenge};
 use super::discovery::{IssuerMetadata, discover};
 use super::identity::identity;
 use super::token::{ClientIdentity, Kept, refusal_text, request};
-use crate::base64::base64url;
 use crate::client::http_client::shown_reason;
 use crate::client::limits::OAUTH_MS_MAX;
 
@@ -93,10 +93,11 @@ impl Authorization {
             identity: identity.map_err(LoginError::NotOffered)?,
             redirect_uri: redirect_uri.to_owned(),
             scopes,
-            verifier: base64url(verifier),
-            state: base64url(state),
+            verifier: BASE64_URL_SAFE_NO_PAD.encode(verifier),
+            state: BASE64_URL_SAFE_NO_PAD.encode(state),
         };
-        let code_challenge = base64url(&Sha256::digest(login.verifier.as_bytes()));
+        let code_challenge =
+            BASE64_URL_SAFE_NO_PAD.encode(Sha256::digest(login.verifier.as_bytes()));
         let url = self.asker.named(&login.issuer.authorization_endpoint);
         let mut url = url.map_err(LoginError::NotOffered)?;
         {
