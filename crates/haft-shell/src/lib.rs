@@ -28,6 +28,7 @@ pub mod limits;
 mod links;
 mod operands;
 mod programs;
+mod quotes;
 mod syntax;
 mod variables;
 mod word;
@@ -38,10 +39,16 @@ pub use analysis::{
     UnknownReason,
 };
 pub use code_words::{OpenWord, code_places};
+pub use quotes::UnclosedQuote;
 
 /// Analyses a line as `bash -c` would run it.
 pub fn analyze_line(line: &str) -> ShellAnalysis {
     analyzer::analyze_line(line)
+}
+
+/// Returns the quote that a line opens and never closes, so that bash cannot run the line. Returns `None` if that is not certain.
+pub fn unclosed_quote(line: &str) -> Option<UnclosedQuote> {
+    quotes::unclosed_quote(line)
 }
 
 /// Analyses a program with its arguments, without a shell.

@@ -10,7 +10,10 @@ use haft_contract::{
     RequirementSet, ShellOutcome, ShellParameter, ShellRequest, ShellRequirement, Tool, ToolError,
     ToolKind, ToolOutput, signal_text,
 };
-use haft_shell::{CommandWord, FileUse, FileUseMode, ShellAnalysis, analyze_argv, analyze_line};
+use haft_shell::{
+    CommandWord, FileUse, FileUseMode, ShellAnalysis, UnclosedQuote, analyze_argv, analyze_line,
+    unclosed_quote,
+};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
@@ -96,6 +99,8 @@ const SHELL_STATE_BUILTINS: &[&str] = &[
     "wait",
 ];
 
+/// Characters after an unclosed quote that the error repeats.
+const QUOTED_CHARS_MAX: usize = 20;
 /// Commands and files of one command line.
 ///
 /// Limit (commands): haft asks about the whole line.
@@ -138,7 +143,10 @@ pub(crate) fn bash() -> Tool {
         .aliases(aliases::BASH)
         .shell_line(ShellParameter { parameter: "cmd", words: "args" })
         .requires(shell_requirements())
-        .accesses(accesses)
+        .try_accesses(|input: &BashInput| {
+            check_line(input)?;
+            Ok(accesses(input))
+        })
         .timeout_ms(|input: &BashInput| input.opts.as_ref().and_then(|opts| opts.timeout_ms))
         .execute_with(|input: BashInput, cx: Cx| async move { run(&input, &cx).await })
 }
@@ -147,6 +155,29 @@ pub(crate) fn bash() -> Tool {
 pub(crate) fn shell_requirements() -> RequirementSet {
     let shell = vec![ShellRequirement { cmd: "*".to_owned(), args: None }];
     RequirementSet { shell, ..workspace_write_requirements() }
+}
+
+/// Refuses a line that no shell can run.
+fn check_line(input: &BashInput) -> Result<(), ToolError> {
+    let invalid = |message: String| Err(ToolError::new(ErrorCode::InvalidInput, message));
+    if input.cmd.trim().is_empty() {
+        return invalid(
+            "cmd: expected a command, found only white space; give the command to run".to_owned(),
+        );
+    }
+    if input.args.is_none()
+        && let Some(UnclosedQuote { quote, rest }) = unclosed_quote(&input.cmd)
+    {
+        let place = match rest.char_indices().nth(QUOTED_CHARS_MAX) {
+            _ if rest.is_empty() => "at its end".to_owned(),
+            Some((end, _)) => format!("before `{}…`", rest.get(..end).unwrap_or_default()),
+            None => format!("before `{rest}`"),
+        };
+        return invalid(format!(
+            "cmd: the line has an unclosed {quote} {place}, so nothing was run: close the quote, or remove it"
+        ));
+    }
+    Ok(())
 }
 
 fn accesses(input: &BashInput) -> Vec<Access> {
@@ -232,12 +263,6 @@ async fn run(input: &BashInput, cx: &Cx) -> Result<ToolOutput, ToolError> {
         }
         (None, _) => ("bash".to_owned(), vec!["-c".to_owned(), input.cmd.clone()]),
     };
-    if input.cmd.trim().is_empty() {
-        return Err(ToolError::new(
-            ErrorCode::InvalidInput,
-            "cmd: expected a command, found only white space; give the command to run",
-        ));
-    }
     let cwd = input.opts.as_ref().and_then(|opts| opts.cwd.clone());
     let request = ShellRequest { program: program.clone(), args, cwd };
     let outcome = cx.shell().run(request).await.map_err(|mut err| {

@@ -64,6 +64,7 @@ pub(super) const MODULE_ORDER: &[ModuleOrder] = &[
             "arithmetic",
             "directories",
             "links",
+            "quotes",
             "findings",
             "programs",
             "operands",
