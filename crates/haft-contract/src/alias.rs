@@ -21,35 +21,95 @@ use serde_json::{Map, Value};
 pub struct ParameterAlias {
     /// The other name.
     name: &'static str,
-    /// The parameter, or its path such as `opts.cwd`; `None` if the value is of no use.
-    parameter: Option<&'static str>,
+    /// The use of the value.
+    meaning: AliasMeaning,
+}
+
+/// The use of the value of an alias.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum AliasMeaning {
+    /// It is the value of this parameter, or of a path such as `opts.cwd`.
+    Parameter(&'static str),
+    /// It is the value of this parameter, which is a text; a number is written as text.
+    Text(&'static str),
+    /// It is of no use, and is left out.
+    Ignored,
+    /// The tool has no such parameter. The advice says what to do instead.
+    Advice(&'static str),
+}
+
+/// An alias that an input used, with the parameter that it stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UsedAlias {
+    /// The name that the caller sent.
+    pub name: &'static str,
+    /// The parameter, or its path such as `opts.cwd`.
+    pub parameter: &'static str,
 }
 
 impl ParameterAlias {
     /// Returns another name of `parameter`. A dot leads to a parameter within a parameter: `opts.cwd`.
     pub const fn new(name: &'static str, parameter: &'static str) -> Self {
-        Self { name, parameter: Some(parameter) }
+        Self { name, meaning: AliasMeaning::Parameter(parameter) }
+    }
+
+    /// Returns another name of `parameter`, or its own name. The parameter is a text, and a number is taken as well.
+    pub const fn text(name: &'static str, parameter: &'static str) -> Self {
+        Self { name, meaning: AliasMeaning::Text(parameter) }
+    }
+
+    /// Returns a parameter that the tool does not have. A call with it is refused with this advice.
+    pub const fn advice(name: &'static str, advice: &'static str) -> Self {
+        Self { name, meaning: AliasMeaning::Advice(advice) }
     }
 
     /// Returns the name of a parameter whose value is dropped.
     pub const fn ignored(name: &'static str) -> Self {
-        Self { name, parameter: None }
+        Self { name, meaning: AliasMeaning::Ignored }
     }
 }
 
-/// Moves the values of aliases to the parameters that they stand for.
+/// Returns the advice about a parameter that the tool does not have.
+pub(crate) fn advice_about(aliases: &[ParameterAlias], name: &str) -> Option<&'static str> {
+    aliases.iter().find_map(|alias| match alias.meaning {
+        AliasMeaning::Advice(advice) if alias.name == name => Some(advice),
+        AliasMeaning::Advice(_)
+        | AliasMeaning::Parameter(_)
+        | AliasMeaning::Text(_)
+        | AliasMeaning::Ignored => None,
+    })
+}
+
+/// Moves the values of aliases to the parameters that they stand for, and returns the aliases that were used.
 ///
 /// If a parameter is given twice with different values, the alias stays, and the schema check reports it. Of two numbers, the
 /// larger one counts: lines before and lines after a match are one parameter here.
-pub(crate) fn resolve_aliases(aliases: &[ParameterAlias], input: &mut Value) {
-    let Value::Object(fields) = input else { return };
+pub(crate) fn resolve_aliases(aliases: &[ParameterAlias], input: &mut Value) -> Vec<UsedAlias> {
+    let mut used = Vec::new();
+    let Value::Object(fields) = input else { return used };
     for alias in aliases {
-        let Some(value) = fields.remove(alias.name) else { continue };
-        let Some(parameter) = alias.parameter.filter(|_| !value.is_null()) else { continue };
-        if let Some(unplaced) = place_value(fields, parameter, value) {
+        let parameter = match alias.meaning {
+            AliasMeaning::Parameter(parameter) | AliasMeaning::Text(parameter) => Some(parameter),
+            AliasMeaning::Ignored => None,
+            AliasMeaning::Advice(_) => continue,
+        };
+        let Some(mut value) = fields.remove(alias.name) else { continue };
+        let is_own_name = parameter == Some(alias.name);
+        let Some(parameter) = parameter.filter(|_| is_own_name || !value.is_null()) else {
+            continue;
+        };
+        if matches!(alias.meaning, AliasMeaning::Text(_)) && value.is_number() {
+            value = Value::String(value.to_string());
+        }
+        if is_own_name {
+            fields.insert(parameter.to_owned(), value);
+        } else if let Some(unplaced) = place_value(fields, parameter, value) {
             fields.insert(alias.name.to_owned(), unplaced);
+        } else {
+            used.push(UsedAlias { name: alias.name, parameter });
         }
     }
+    used
 }
 
 /// Sets a parameter. Returns the value if the parameter has another one.
@@ -115,5 +175,27 @@ mod tests {
         check(json!({"context": 3, "-A": 2}), json!({"context": 3}));
         check(json!({"description": {"a": 1}}), json!({}));
         check(json!(["path"]), json!(["path"]));
+    }
+
+    #[test]
+    fn used_aliases_are_reported_and_a_number_becomes_text() {
+        let aliases = [
+            ParameterAlias::text("pages", "pages"),
+            ParameterAlias::text("page", "pages"),
+            ParameterAlias::advice("limit", "leave it out"),
+        ];
+        let check = |mut input: Value, expect: Value, used: &[&str]| {
+            let found = resolve_aliases(&aliases, &mut input);
+            let names: Vec<&str> = found.iter().map(|alias| alias.name).collect();
+            assert_eq!((input, names.as_slice()), (expect, used));
+        };
+        check(json!({"page": 1}), json!({"pages": "1"}), &["page"]);
+        check(json!({"pages": 2}), json!({"pages": "2"}), &[]);
+        check(json!({"pages": "2-5"}), json!({"pages": "2-5"}), &[]);
+        check(json!({"pages": null}), json!({"pages": null}), &[]);
+        check(json!({"pages": [1]}), json!({"pages": [1]}), &[]);
+        check(json!({"limit": 1}), json!({"limit": 1}), &[]);
+        assert_eq!(advice_about(&aliases, "limit"), Some("leave it out"));
+        assert_eq!(advice_about(&aliases, "page"), None);
     }
 }

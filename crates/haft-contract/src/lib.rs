@@ -58,7 +58,7 @@ mod tool;
 mod withheld;
 
 pub use access::{Access, CommandLine, PartialWord};
-pub use alias::ParameterAlias;
+pub use alias::{ParameterAlias, UsedAlias};
 pub use contract::{
     ConnectionStore, Contract, ListingCondition, OutputLimit, ShellParameter, ToolMetadata,
     ToolOrigin,

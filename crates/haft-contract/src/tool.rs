@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::alias::{ParameterAlias, resolve_aliases};
+use crate::alias::{ParameterAlias, UsedAlias, advice_about, resolve_aliases};
 use crate::schema::{empty_object, schema_of};
 use crate::{
     Access, BoxFuture, ConnectionStore, Contract, Cx, Effect, ErrorCode, IdError, IntoOutput,
@@ -149,9 +149,14 @@ impl Tool {
         self.uses_context
     }
 
-    /// Moves the values of parameters that have other names to the tool's own parameters.
-    pub fn resolve_aliases(&self, input: &mut Value) {
-        resolve_aliases(&self.aliases, input);
+    /// Moves the values of parameters that have other names to the tool's own parameters, and returns the names that were used.
+    pub fn resolve_aliases(&self, input: &mut Value) -> Vec<UsedAlias> {
+        resolve_aliases(&self.aliases, input)
+    }
+
+    /// Returns the advice about a parameter that models know from other agents and that this tool does not have.
+    pub fn advice_about(&self, parameter: &str) -> Option<&'static str> {
+        advice_about(&self.aliases, parameter)
     }
 
     /// Returns why the code could not take `input`, which a schema can leave open: a number too large for its type.

@@ -11,6 +11,10 @@ use super::section::{PatchSection, push};
 use super::{FilePatch, PatchOperation};
 use crate::cursor::{PatchCursor, is_blank};
 
+/// The beginning of each line that is no part of a hunk.
+const MARK: &str = "*** ";
+/// Words of lines that models make up to rename a file.
+const MOVING_WORDS: [&str; 2] = ["Rename", "Move"];
 const BEGIN: &str = "*** Begin Patch";
 const END: &str = "*** End Patch";
 const ADD: &str = "*** Add File: ";
@@ -55,6 +59,14 @@ pub(crate) fn sections(cursor: &mut PatchCursor<'_>) -> Result<Vec<PatchSection>
         } else if text.starts_with(DELETE) {
             let path = path_behind(cursor, DELETE)?;
             file(PatchOperation::Delete, Some(path), None, Vec::new())
+        } else if text.starts_with(MARK) && MOVING_WORDS.iter().any(|word| text.contains(word)) {
+            return Err(cursor.malformed(
+                "`*** Update File: OLD` and below it `*** Move to: NEW`, which rename a file",
+            ));
+        } else if sections.is_empty() {
+            return Err(cursor.malformed(
+                "`*** Add File: `, `*** Update File: `, `*** Delete File: ` or `*** End Patch`",
+            ));
         } else {
             return Err(cursor.malformed(
                 "a hunk line (beginning with a space, `+` or `-`), `@@`, `*** Add File: `, \

@@ -68,10 +68,10 @@ pub enum IgnoredDifference {
 impl fmt::Display for IgnoredDifference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::LineEndings => "old_string has CR LF line ends, the file has LF",
-            Self::TrailingWhitespace => "old_string and the file differ in spaces at line ends",
-            Self::LineNumbers => "old_string has line numbers in front, which were left out",
-            Self::PartialLines => "the one place was taken where old_string is whole lines",
+            Self::LineEndings => "the old text has CR LF line ends, the file has LF",
+            Self::TrailingWhitespace => "the old text and the file differ in spaces at line ends",
+            Self::LineNumbers => "the old text has line numbers in front, which were left out",
+            Self::PartialLines => "the one place was taken where the old text is whole lines",
         })
     }
 }
@@ -82,24 +82,24 @@ impl fmt::Display for IgnoredDifference {
 pub enum ReplaceError {
     /// There is nothing to look for.
     #[error(
-        "old_string is empty, so it names no place in the file; copy the passage to replace, \
+        "the text to replace is empty, so it names no place in the file; copy the passage to replace, \
          or use write to create or overwrite a whole file"
     )]
     EmptyOld,
     /// The text would stay as it is.
     #[error(
-        "old_string and new_string are the same here, so nothing would change; \
-         new_string must differ from old_string"
+        "the old and the new text are the same here, so nothing would change; \
+         they must differ"
     )]
     Unchanged,
     /// The passage is not there.
-    #[error("old_string was not found; {}", NearestPassageAdvice(.nearest.as_deref()))]
+    #[error("the text to replace was not found; {}", NearestPassageAdvice(.nearest.as_deref()))]
     NoMatch {
         /// The passage that comes closest, when one resembles it at all.
         nearest: Option<Box<NearestPassage>>,
     },
     /// The passage is not there, and it is written in a way that no file has.
-    #[error("old_string was not found: {mistake}{}", MiswrittenAdvice(.nearest.as_deref()))]
+    #[error("the text to replace was not found: {mistake}{}", MiswrittenAdvice(.nearest.as_deref()))]
     Miswritten {
         /// The mistake.
         mistake: PassageMistake,
@@ -108,7 +108,7 @@ pub enum ReplaceError {
     },
     /// The passage is there more than once.
     #[error(
-        "old_string was found {total} times, at {}; add lines around it until it is unique, \
+        "the text to replace was found {total} times, at {}; add lines around it until it is unique, \
          or set replace_all to replace every occurrence",
         LineList(.lines, *.total)
     )]

@@ -44,13 +44,29 @@ pub(crate) fn glob() -> Tool {
             fs: FsRequirement { read: vec!["{workspace}/**".to_owned()], write: Vec::new() },
             ..RequirementSet::default()
         })
-        .accesses(|args: &GlobInput| vec![Access::read(args.base())])
+        .try_accesses(|args: &GlobInput| {
+            args.check_pattern()?;
+            Ok(vec![Access::read(args.base())])
+        })
         .execute_blocking(|args: GlobInput, cx: &Cx| run(&args, cx, walk::threads_available()))
 }
 
 impl GlobInput {
     fn path(&self) -> &str {
         self.path.as_deref().unwrap_or(".")
+    }
+
+    /// Refuses a pattern that leads out of the workspace by its spelling.
+    fn check_pattern(&self) -> Result<(), ToolError> {
+        let starts_at_root = matches!(self.path(), "" | "." | "./");
+        if !starts_at_root || self.pattern.split('/').find(|part| *part != ".") != Some("..") {
+            return Ok(());
+        }
+        let message = format!(
+            "pattern {:?} leads out of the workspace: leave \"..\" out, as in {{\"pattern\": \"*\"}}",
+            self.pattern
+        );
+        Err(ToolError::new(ErrorCode::PathEscape, message))
     }
 
     /// Returns where the walk starts, which may be narrower than `path`, or elsewhere for an absolute pattern.

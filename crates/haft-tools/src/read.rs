@@ -56,6 +56,7 @@ pub(crate) fn read() -> Tool {
         .example_output(json!("the text of the file"))
         .requires(workspace_read_requirements())
         .aliases(aliases::PATH)
+        .aliases(aliases::READ)
         .accesses(|input: &ReadInput| vec![Access::read(&input.path)])
         // Most files that are read are small and were read or written a moment ago.
         .execute_blocking_unless(is_quick, |input: ReadInput, cx: &Cx| {
@@ -252,7 +253,7 @@ fn read_lines(cx: &Cx, path: &str, range: LineRange) -> Result<ToolOutput, ToolE
     }
     if number < first && !(number == 0 && first == 1) {
         let message = format!(
-            "file {path:?} has {number} lines, found offset {first}: give an offset from 1 to {number}"
+            "file {path:?} has {number} lines, found offset {first}: give an offset up to {number}"
         );
         return Err(ToolError::new(ErrorCode::InvalidInput, message));
     }
@@ -285,7 +286,8 @@ fn read_bytes(cx: &Cx, path: &str, offset: u64, limit: u64) -> Result<ToolOutput
     if offset > stamp.size {
         let size = stamp.size;
         let message = format!(
-            "byte_offset: file {path:?} has {size} bytes, found {offset}: give an offset up to {size}"
+            "byte_offset: file {path:?} has {size} bytes, found {offset}: give a byte_offset up to {}",
+            size.saturating_sub(1)
         );
         return Err(ToolError::new(ErrorCode::InvalidInput, message));
     }

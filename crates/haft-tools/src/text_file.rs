@@ -14,8 +14,8 @@ use crate::charset::has_utf_16_mark;
 
 /// Entries of a directory that an error about it names.
 const LISTED_ENTRIES_MAX: usize = 10;
-/// How alike two file names must be to be worth naming, from 0 to 1.
-const SIMILARITY_MIN: f64 = 0.8;
+/// Letters of a file name for each of which one may be wrong, of those that are worth naming.
+const CHARS_PER_MISTAKE: usize = 3;
 /// Largest file that `edit` changes, in bytes. In the profile `smithers`, it is the output limit.
 ///
 /// Limit (files): the edit is refused.
@@ -234,11 +234,20 @@ pub(crate) fn missing_file_error(fs: &dyn Fs, path: &str, place: &FilePath) -> T
             }
         }
         Ok((directory, None)) => match near_entries(fs, &parent, &directory).as_slice() {
-            [] => format!("its directory {parent:?} does not exist either; use glob to find it"),
-            near => format!(
-                "its directory {parent:?} does not exist either; did you mean {}?",
-                near.join(" or ")
-            ),
+            [] => {
+                format!("its directory {parent:?} does not exist either; use glob to find it")
+            }
+            near => {
+                let files = near.iter().map(|near| format!("{near}/{name}"));
+                let files: Vec<String> = files
+                    .filter(|file| fs.resolve(file).is_ok_and(|(_, kind)| kind.is_some()))
+                    .collect();
+                let meant = if files.is_empty() { near } else { files.as_slice() };
+                format!(
+                    "its directory {parent:?} does not exist either; did you mean {}?",
+                    meant.join(" or ")
+                )
+            }
         },
         Ok(_) | Err(_) => "use glob to find it".to_owned(),
     };
@@ -266,10 +275,43 @@ fn similar_entries(directory: &FilePath, entries: &[DirectoryEntry], name: &str)
     let mut scored: Vec<(f64, String)> = entries
         .iter()
         .map(|entry| entry.name.to_string_lossy().into_owned())
+        .filter(|name| is_similar(&wanted, &name.to_lowercase()))
         .map(|name| (strsim::jaro_winkler(&wanted, &name.to_lowercase()), name))
-        .filter(|(score, _)| *score >= SIMILARITY_MIN)
         .collect();
     scored.sort_by(|one, other| other.0.total_cmp(&one.0).then_with(|| one.1.cmp(&other.1)));
     let near = scored.iter().take(SUGGESTIONS_MAX);
     near.map(|(_, near)| directory.join(near.as_ref()).display().to_owned()).collect()
+}
+
+/// Returns whether one file name was probably meant by the other: few letters differ, or one is most of the beginning of the other.
+fn is_similar(one: &str, other: &str) -> bool {
+    let (longest, shortest) = {
+        let counts = (one.chars().count(), other.chars().count());
+        (counts.0.max(counts.1), counts.0.min(counts.1))
+    };
+    let is_beginning = one.starts_with(other) || other.starts_with(one);
+    strsim::osa_distance(one, other) <= longest / CHARS_PER_MISTAKE
+        || (is_beginning && shortest * 2 >= longest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_names_that_may_be_meant_are_similar() {
+        let check = |one: &str, other: &str, expect: bool| {
+            assert_eq!(is_similar(one, other), expect, "for {one:?} and {other:?}");
+        };
+        check("mian.py", "main.py", true);
+        check("scr", "src", true);
+        check("readme", "readme.md", true);
+        check("reamde.md", "readme.md", true);
+        check("main.rs", "main.py", true);
+        check("nope.py", "notes.ipynb", false);
+        check("nope.png", "notes.ipynb", false);
+        check("nope.png", "logo.png", false);
+        check("a", "abcdef", false);
+        check("", "src", false);
+    }
 }

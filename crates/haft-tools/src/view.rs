@@ -59,6 +59,7 @@ pub(crate) fn view(reader: Arc<PageReaderPool>) -> Tool {
         .output_limit(OutputLimit::Bytes(ANSWER_BYTES_MAX))
         .requires(workspace_read_requirements())
         .aliases(aliases::PATH)
+        .aliases(aliases::VIEW)
         .accesses(|input: &ViewInput| vec![Access::read(&input.path)])
         .execute_with(move |input: ViewInput, cx: Cx| {
             let reader = Arc::clone(&reader);

@@ -11,6 +11,7 @@ use haft_contract::limits::SCHEMA_ERRORS_MAX;
 use jsonschema::{Draft, ValidationOptions, Validator};
 use serde_json::Value;
 
+pub(crate) use advice::ParameterNames;
 use advice::ViolationAdvice;
 pub(crate) use effort::INPUT_STEPS_MAX;
 use effort::SchemaEffort;
@@ -75,8 +76,12 @@ impl InputSchema {
         violations::find(&self.validator, &input, open)
     }
 
-    /// Returns a message that lists every violation of a normal input, or nothing when it is valid.
-    pub(crate) fn violation_message(&self, input: &Value) -> Option<String> {
+    /// Returns a message that lists every violation of a normal input, or nothing when it is valid. It uses the names of `names`.
+    pub(crate) fn violation_message(
+        &self,
+        input: &Value,
+        names: &ParameterNames<'_>,
+    ) -> Option<String> {
         if self.effort.is_too_much(&self.schema, input) {
             return Some(too_expensive().to_string());
         }
@@ -85,10 +90,9 @@ impl InputSchema {
         }
         let found = violations::find(&self.validator, input, &OpenValues::default());
         let more = found.len().saturating_sub(SCHEMA_ERRORS_MAX);
-        let mut advice = ViolationAdvice::new(&self.schema, input);
+        let mut advice = ViolationAdvice::new(&self.schema, input, names);
         let shown = found.iter().take(SCHEMA_ERRORS_MAX);
-        let mut lines: Vec<String> =
-            shown.map(|violation| format!("{violation}{}", advice.of(violation))).collect();
+        let mut lines: Vec<String> = shown.map(|violation| advice.line(violation)).collect();
         if more > 0 {
             lines.push(format!("and {more} more"));
         }
@@ -136,7 +140,9 @@ mod tests {
         let compiled = InputSchema::compile(&schema).unwrap();
         let mut input = input.clone();
         compiled.normalize(&mut input);
-        expect.assert_eq(&compiled.violation_message(&input).unwrap_or_default());
+        expect.assert_eq(
+            &compiled.violation_message(&input, &ParameterNames::default()).unwrap_or_default(),
+        );
     }
 
     #[test]
@@ -158,7 +164,7 @@ mod tests {
         check(
             &json!({"path": "a", "todos": [{}, {"status": "finished"}]}),
             expect![[
-                r#"todos[0].status: required, but missing; todos[1].status: expected one of ["pending","done"], found "finished""#
+                r#"todos[0].status: required, but missing: give one of pending, done; todos[1].status: expected one of ["pending","done"], found "finished""#
             ]],
         );
         check(
@@ -194,7 +200,7 @@ mod tests {
         let schema = json!({"type": "array", "items": {"type": "integer"}});
         let compiled = InputSchema::compile(&schema).unwrap();
         let message = compiled
-            .violation_message(&json!(vec!["x"; SCHEMA_ERRORS_MAX + 5]))
+            .violation_message(&json!(vec!["x"; SCHEMA_ERRORS_MAX + 5]), &ParameterNames::default())
             .unwrap_or_default();
         assert_eq!(message.matches("expected integer").count(), SCHEMA_ERRORS_MAX);
         assert!(message.ends_with("and 5 more"), "{message}");

@@ -112,7 +112,10 @@ impl WorkspaceRoots {
     /// Resolves a path from a tool's input, and expands all symlinks.
     pub(crate) fn resolve(&self, path: &str) -> Result<(FilePath, Option<FsEntryKind>), ToolError> {
         let (index, place, relative) = self.root_of_path(path)?;
-        let resolved = place.root.resolve(&relative).map_err(|err| path_error(path, &err))?;
+        let resolved = place.root.resolve(&relative).map_err(|err| match err {
+            RootError::Outside { .. } => self.outside_error(path),
+            err => path_error(path, &err),
+        })?;
         let display = self.display(index, &resolved.path);
         Ok((FilePath::new(index, resolved.path, display), resolved.kind.map(file_kind)))
     }
@@ -172,7 +175,7 @@ impl WorkspaceRoots {
     /// Finds the root that `path` lies in, by its spelling, and the path relative to it.
     fn root_of_path(&self, path: &str) -> Result<(usize, &WorkspaceRoot, PathBuf), ToolError> {
         let problem = if path.is_empty() {
-            Some("the path is empty: use \".\" for the root".to_owned())
+            Some("the path is empty: name a file, or \".\" for the whole workspace".to_owned())
         } else if path.len() > PATH_BYTES_MAX {
             let bytes = path.len();
             Some(format!("the path is {bytes} bytes long: at most {PATH_BYTES_MAX} are possible"))
@@ -187,7 +190,7 @@ impl WorkspaceRoots {
             )
         } else if path == "~" || path.starts_with("~/") {
             Some(format!(
-                "path {path:?} starts with ~, which is not expanded: use a path relative to the root"
+                "path {path:?} starts with ~, which is not expanded: use a path in the workspace"
             ))
         } else {
             None
@@ -202,17 +205,16 @@ impl WorkspaceRoots {
         let mut candidates = self.iter().enumerate().filter_map(|(index, place)| {
             place.strip(given).map(|relative| (index, place, relative.to_path_buf()))
         });
-        candidates.next().ok_or_else(|| {
-            let roots: Vec<String> =
-                self.paths().iter().map(|root| root.display().to_string()).collect();
-            ToolError::new(
-                ErrorCode::PathEscape,
-                format!(
-                    "path {path:?} is outside the workspace: use a path within {}",
-                    roots.join(" or ")
-                ),
-            )
-        })
+        candidates.next().ok_or_else(|| self.outside_error(path))
+    }
+
+    /// Returns the error about a path that leads out of all roots.
+    fn outside_error(&self, path: &str) -> ToolError {
+        let roots: Vec<String> =
+            self.paths().iter().map(|root| root.display().to_string()).collect();
+        let roots = roots.join(" or ");
+        let message = format!("path {path:?} is outside the workspace: use a path within {roots}");
+        ToolError::new(ErrorCode::PathEscape, message)
     }
 
     /// Writes a path as a model should repeat it: relative in the first root, absolute in the others.
@@ -325,13 +327,15 @@ pub(crate) fn path_error(path: &str, err: &RootError) -> ToolError {
     let (code, message) = match err {
         RootError::Outside { .. } => (
             ErrorCode::PathEscape,
-            format!("path {path:?} is outside the root: use a path relative to the root"),
+            format!("path {path:?} is outside the workspace: use a path without \"..\""),
         ),
         RootError::Escape { link, .. } => {
             let link = link.display();
             (
                 ErrorCode::PathEscape,
-                format!("path {path:?} leaves the root through the symbolic link {link}"),
+                format!(
+                    "path {path:?} leaves the workspace through the symbolic link {link}: use another path"
+                ),
             )
         }
         RootError::Exchanged { .. } => (
@@ -343,15 +347,16 @@ pub(crate) fn path_error(path: &str, err: &RootError) -> ToolError {
         RootError::TooManyLinks { links_max, .. } => (
             ErrorCode::PathInvalid,
             format!(
-                "path {path:?} needs more than {links_max} symbolic links, which may form a loop"
+                "path {path:?} needs more than {links_max} symbolic links, which may form a loop: use another path"
             ),
         ),
         RootError::NotFound { .. } => {
             (ErrorCode::PathInvalid, format!("path {path:?} does not exist"))
         }
-        RootError::NotADirectory { .. } => {
-            (ErrorCode::PathInvalid, format!("path {path:?}: {err}; name a file in a directory"))
-        }
+        RootError::NotADirectory { .. } => (
+            ErrorCode::PathInvalid,
+            format!("path {path:?} cannot exist, because {err}: name a file in a directory"),
+        ),
         err => (ErrorCode::PathInvalid, format!("path {path:?}: {err}")),
     };
     ToolError::new(code, message)

@@ -134,9 +134,9 @@ impl Sandbox {
             None => (Path::new(""), path.absolute.as_path()),
         };
         if let Some(pattern) = self.protected.matching_beneath(root, relative) {
+            let is_protected = protected_words(&path.to_string(), pattern);
             return Err(refused(format!(
-                "{path} is protected by {pattern:?}, because others run or obey what it says: leave it, or ask the \
-                 user to change it"
+                "{is_protected}, because others run or obey what it says: leave it, or ask the user to change it"
             ))
             .decided_by(RefusalSource::ProtectedPath)
             .with_remedy(Remedy::Unprotect(pattern.to_owned())));
@@ -223,6 +223,14 @@ fn with_patterns(
 }
 
 /// Returns the error of a path that no call may reach.
+/// Returns that a path is protected, and by which pattern if that is not the path itself.
+pub(crate) fn protected_words(path: &str, pattern: &str) -> String {
+    match path == pattern {
+        true => format!("{path} is protected"),
+        false => format!("{path} is protected by {pattern:?}"),
+    }
+}
+
 fn refused(message: String) -> ToolError {
     ToolError::new(ErrorCode::CapabilityDenied, message)
 }

@@ -219,7 +219,7 @@ pub(crate) fn working_directory(
     }
     let Some(subject) = territory.subject(&place) else {
         let message =
-            format!("cwd {cwd:?} is outside the workspace: use a directory within the root");
+            format!("cwd {cwd:?} is outside the workspace: use a directory within the workspace");
         return Err(ToolError::new(ErrorCode::PathEscape, message));
     };
     let handle = territory.root_of(&place)?.open_dir(place.relative());

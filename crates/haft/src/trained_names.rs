@@ -1,9 +1,10 @@
 //! Names of tools that models know from other agents, and the tool to use here. A model calls them from habit, and no edit
 //! distance leads from `cat` to `read`.
 
+use std::path::Path;
 use std::sync::Arc;
 
-use haft_contract::Contract;
+use haft_contract::{Contract, ToolId};
 use serde_json::Value;
 
 use crate::model_view::{ModelView, published_name};
@@ -11,6 +12,18 @@ use crate::suggestions::{near_matches, plain_name};
 
 /// Tools that the answer about an unknown tool names.
 const NAMED_TOOLS_MAX: usize = 20;
+/// Longest path of an input that an example repeats, in bytes.
+const EXAMPLE_PATH_BYTES_MAX: usize = 100;
+/// Parameters of other agents that hold the path of a file or a directory.
+const PATH_NAMES: &[&str] = &[
+    "path",
+    "file_path",
+    "filePath",
+    "target_file",
+    "relative_workspace_path",
+    "dir_path",
+    "directory",
+];
 
 /// Plain names from other agents, the tool to use, and an example of its input if its parameters do not say enough. Sorted by
 /// name.
@@ -68,8 +81,8 @@ const TRAINED_NAMES: &[(&str, &str, Option<&str>)] = &[
     ("head", "read", None),
     ("httprequest", "web_fetch", None),
     ("internetsearch", "web_search", None),
-    ("listdir", "glob", Some(r#"{"pattern": "*", "path": "src"}"#)),
-    ("listdirectory", "glob", Some(r#"{"pattern": "*", "path": "src"}"#)),
+    ("listdir", "glob", Some(r#"{"pattern": "*"}"#)),
+    ("listdirectory", "glob", Some(r#"{"pattern": "*"}"#)),
     ("listfiles", "glob", Some(r#"{"pattern": "*"}"#)),
     ("loadskill", "skill", None),
     ("localshell", "bash", None),
@@ -150,23 +163,36 @@ const TRAINED_NAMES: &[(&str, &str, Option<&str>)] = &[
     ("zsh", "bash", None),
 ];
 
+/// Returns whether a name that no tool has means this tool: spelled otherwise, or as other agents call it.
+pub(crate) fn means_tool(name: &str, id: &ToolId) -> bool {
+    let plain = plain_name(name);
+    let trained = TRAINED_NAMES.binary_search_by(|(trained, ..)| (*trained).cmp(plain.as_str()));
+    let trained = trained.ok().and_then(|place| TRAINED_NAMES.get(place));
+    plain_name(id.as_str()) == plain || trained.is_some_and(|(_, tool, _)| id.as_str() == *tool)
+}
+
 /// Returns what to do about a call of a tool that does not exist: the tool to use, similar names, or the names that there are.
 pub(crate) fn unknown_tool_message(
     name: &str,
+    input: &Value,
     tools: &[&Arc<Contract>],
     view: Option<ModelView>,
 ) -> String {
     let published = |contract: &Contract| published_name(&contract.id, view);
     let plain = plain_name(name);
     if let Some(contract) = tools.iter().find(|it| plain_name(it.id.as_str()) == plain) {
-        return format!("no tool is called {name:?}: did you mean {}?", published(contract));
+        let input = parameter_list(contract);
+        return format!("no tool is called {name:?}: use {} {input}", published(contract));
     }
     let known = TRAINED_NAMES.binary_search_by(|(trained, ..)| (*trained).cmp(plain.as_str()));
     let known = known.ok().and_then(|place| TRAINED_NAMES.get(place));
     if let Some((_, tool, example)) = known
         && let Some(contract) = tools.iter().find(|contract| contract.id.as_str() == *tool)
     {
-        let input = example.map_or_else(|| parameter_list(contract), ToOwned::to_owned);
+        let input = match example {
+            Some(example) => example_about(example, input),
+            None => parameter_list(contract),
+        };
         return format!("no tool is called {name:?}: use {} {input}", published(contract));
     }
     let names: Vec<String> = tools.iter().map(|contract| published(contract)).collect();
@@ -177,15 +203,46 @@ pub(crate) fn unknown_tool_message(
     format!("no tool is called {name:?}: {}", tool_list(&names))
 }
 
+/// Returns an example of an input that is about the path in the input that was sent.
+fn example_about(example: &str, input: &Value) -> String {
+    let is_plain = |path: &&str| {
+        path.len() <= EXAMPLE_PATH_BYTES_MAX
+            && path
+                .starts_with(|first: char| first.is_ascii_alphanumeric() || "./_".contains(first))
+            && path.chars().all(|one| one.is_ascii_alphanumeric() || "./_-".contains(one))
+    };
+    let sent = PATH_NAMES.iter().find_map(|name| input.get(name)?.as_str()).filter(is_plain);
+    let Some(path) = sent else { return example.to_owned() };
+    for place in ["FILE", "DIRECTORY"] {
+        if example.contains(place) {
+            return example.replace(place, path);
+        }
+    }
+    let Some(listing) = example.strip_suffix('}').filter(|it| it.contains(r#""pattern""#)) else {
+        return example.to_owned();
+    };
+    // Of a file, the directory around it is listed.
+    let given = Path::new(path);
+    let directory = match given.extension() {
+        Some(_) => given.parent().unwrap_or(Path::new("")),
+        None => given,
+    };
+    match directory.to_str().filter(|it| !matches!(*it, "" | "." | "./")) {
+        Some(directory) => format!(r#"{listing}, "path": "{directory}"}}"#),
+        None => example.to_owned(),
+    }
+}
+
 /// Returns the names of the tools, in words for a model.
 pub(crate) fn tool_list(names: &[String]) -> String {
     match names {
         [] => "there are no tools here".to_owned(),
         names if names.len() > NAMED_TOOLS_MAX => {
             let named: Vec<&str> = names.iter().take(NAMED_TOOLS_MAX).map(String::as_str).collect();
-            format!("use one of {} or {} more", named.join(", "), names.len() - NAMED_TOOLS_MAX)
+            let more = names.len() - NAMED_TOOLS_MAX;
+            format!("use a listed tool ({} or {more} more)", named.join(", "))
         }
-        names => format!("use one of {}", names.join(", ")),
+        names => format!("use a listed tool ({})", names.join(", ")),
     }
 }
 
@@ -232,21 +289,46 @@ mod tests {
             ["read", "glob", "lsp", "calc.boom"].map(tool).into_iter().collect();
         let tools: Vec<&Arc<Contract>> = tools.iter().collect();
         let check = |name: &str, expect: Expect| {
-            expect.assert_eq(&unknown_tool_message(name, &tools, Some(ModelView::default())));
+            expect.assert_eq(&unknown_tool_message(
+                name,
+                &json!({}),
+                &tools,
+                Some(ModelView::default()),
+            ));
         };
         check("cat", expect![[r#"no tool is called "cat": use read {path, limit?}"#]]);
         check("View", expect![[r#"no tool is called "View": use read {path, limit?}"#]]);
         check("ls", expect![[r#"no tool is called "ls": use glob {"pattern": "*"}"#]]);
-        check("Read", expect![[r#"no tool is called "Read": did you mean read?"#]]);
+        check("Read", expect![[r#"no tool is called "Read": use read {path, limit?}"#]]);
         check("calc.bom", expect![[r#"no tool is called "calc.bom": did you mean calc__boom?"#]]);
         // There is no tool to run a command.
         check(
             "shell",
-            expect![[r#"no tool is called "shell": use one of read, glob, lsp, calc__boom"#]],
+            expect![[
+                r#"no tool is called "shell": use a listed tool (read, glob, lsp, calc__boom)"#
+            ]],
         );
-        let none = unknown_tool_message("shell", &[], None);
+        let none = unknown_tool_message("shell", &json!({}), &[], None);
         assert_eq!(none, r#"no tool is called "shell": there are no tools here"#);
-        let calc = unknown_tool_message("calc__bom", &tools, None);
+        let calc = unknown_tool_message("calc__bom", &json!({}), &tools, None);
         assert_eq!(calc, r#"no tool is called "calc__bom": did you mean calc.boom?"#);
+    }
+
+    #[test]
+    fn an_example_is_about_the_path_that_was_sent() {
+        let check = |example: &str, input: Value, expect: &str| {
+            assert_eq!(example_about(example, &input), expect, "for {input}");
+        };
+        let list = r#"{"pattern": "*"}"#;
+        check(list, json!({"path": "src"}), r#"{"pattern": "*", "path": "src"}"#);
+        check(list, json!({"path": "src/main.py"}), r#"{"pattern": "*", "path": "src"}"#);
+        check(list, json!({"path": "main.py"}), list);
+        check(list, json!({"path": "."}), list);
+        check(list, json!({"path": 5}), list);
+        check(list, json!({"path": "a \"b"}), list);
+        let remove = r#"{"cmd": "rm FILE"}"#;
+        check(remove, json!({"file_path": "a/b.txt"}), r#"{"cmd": "rm a/b.txt"}"#);
+        check(remove, json!({"path": "-rf /"}), remove);
+        check(remove, json!({"path": "a; b"}), remove);
     }
 }

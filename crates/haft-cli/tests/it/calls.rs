@@ -182,7 +182,7 @@ fn smithers() {
         &["--profile", "smithers", "glob", r#"{"pattern":"*"}"#],
         &expect![[r#"
             --- stderr
-            error: no tool is called "glob": use one of bash, edit, grep, read, write
+            error: no tool is called "glob": use a listed tool (bash, edit, grep, read, write)
 
             hint: haft tools list
             --- status 2
@@ -192,7 +192,7 @@ fn smithers() {
         &["--profile", "smithers", "read", r#"{"path":"../x"}"#],
         &expect![[r#"
         --- stderr
-        error: path "../x" is outside the root: use a path relative to the root
+        error: path "../x" is outside the workspace: use a path within /world/work
         --- status 3
     "#]],
     );
@@ -365,7 +365,7 @@ fn what_leads_out_is_refused() {
         &["read", r#"{"path":"../home"}"#],
         &expect![[r#"
         --- stderr
-        error: path "../home" is outside the root: use a path relative to the root
+        error: path "../home" is outside the workspace: use a path within /world/work
         --- status 3
     "#]],
     );
@@ -403,7 +403,7 @@ fn what_leads_out_is_refused() {
         &["--tools", "read", "write", r#"{"path":"a","content":""}"#],
         &expect![[r#"
             --- stderr
-            error: no tool is called "write": use one of read
+            error: no tool is called "write": use a listed tool (read)
 
             hint: haft tools list
             --- status 2

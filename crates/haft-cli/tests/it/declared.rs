@@ -173,7 +173,7 @@ fn a_command_is_judged_by_the_files_that_it_names() {
         &["call", "text.count", r#"{"files":["../state/x"]}"#],
         &expect![[r#"
         --- stderr
-        error: path "../state/x" is outside the root: use a path relative to the root
+        error: path "../state/x" is outside the workspace: use a path within /world/work
         --- status 3
     "#]],
     );

@@ -178,19 +178,22 @@ fn redact_machine(text: &str) -> String {
     redacted
 }
 
-/// Cuts a long answer for the golden file. Of a command that failed, its own words are left out.
+/// Cuts a long answer for the golden file. Of a command that failed, its first line is shown.
 fn shown(call: &RubricCall, text: &str) -> String {
     const LINES_MAX: usize = 14;
+    // The answer, and the first line that the command wrote.
+    const FAILED_LINES: usize = 2;
     let text = redact_machine(text);
     if call.tool == "bash" && text.contains("exited with status") {
-        return text.lines().next().unwrap_or_default().to_owned();
+        return text.lines().take(FAILED_LINES).collect::<Vec<_>>().join("\n    ");
     }
     let lines: Vec<&str> = text.lines().collect();
     if lines.len() <= LINES_MAX {
         return lines.join("\n    ");
     }
     let (head, tail) = (&lines[..3], &lines[lines.len() - 3..]);
-    let gap = lines.iter().filter(|line| line.starts_with('[') && line.ends_with(']'));
+    let cut = &lines[3..lines.len() - 3];
+    let gap = cut.iter().filter(|line| line.starts_with('[') && line.ends_with(']'));
     let middle: Vec<&str> = std::iter::once("…").chain(gap.copied()).chain(["…"]).collect();
     [head, middle.as_slice(), tail].concat().join("\n    ")
 }

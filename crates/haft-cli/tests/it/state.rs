@@ -134,12 +134,12 @@ fn haft_keeps_its_own_files_from_the_tools() {
     let input = r#"{"path":"agent.toml","content":""}"#;
     world.check(&["call", "--config", "agent.toml", "write", input], &expect![[r#"
         --- stderr
-        error: agent.toml is protected by "agent.toml", because others run or obey what it says: leave it, or ask the user to change it
+        error: agent.toml is protected, because others run or obey what it says: leave it, or ask the user to change it
         --- status 3
     "#]]);
     world.check(&["call", "write", r#"{"path":"haft.toml","content":""}"#], &expect![[r#"
         --- stderr
-        error: haft.toml is protected by "haft.toml", because others run or obey what it says: leave it, or ask the user to change it
+        error: haft.toml is protected, because others run or obey what it says: leave it, or ask the user to change it
         --- status 3
     "#]]);
 }

@@ -50,7 +50,7 @@ fn refuses_edits_that_say_nothing() {
         ReplaceMode::One,
         expect![[r#"
         error:
-        old_string is empty, so it names no place in the file;
+        the text to replace is empty, so it names no place in the file;
         copy the passage to replace, or use write to create or overwrite a whole file"#]],
     );
     check(
@@ -59,8 +59,8 @@ fn refuses_edits_that_say_nothing() {
         ReplaceMode::One,
         expect![[r#"
         error:
-        old_string and new_string are the same here, so nothing would change;
-        new_string must differ from old_string"#]],
+        the old and the new text are the same here, so nothing would change;
+        they must differ"#]],
     );
     // The file has CR LF already, so this explicit conversion has nothing to do.
     check(
@@ -69,8 +69,8 @@ fn refuses_edits_that_say_nothing() {
         ReplaceMode::One,
         expect![[r#"
         error:
-        old_string and new_string are the same here, so nothing would change;
-        new_string must differ from old_string"#]],
+        the old and the new text are the same here, so nothing would change;
+        they must differ"#]],
     );
 }
 
@@ -145,7 +145,7 @@ fn lists_the_lines_of_an_ambiguity() {
         ReplaceMode::One,
         expect![[r#"
         error:
-        old_string was found 2 times, at lines 1, 3;
+        the text to replace was found 2 times, at lines 1, 3;
         add lines around it until it is unique, or set replace_all to replace every occurrence"#]],
     );
     // The two overlap, so that one of them would be lost unseen.
@@ -155,7 +155,7 @@ fn lists_the_lines_of_an_ambiguity() {
         ReplaceMode::One,
         expect![[r#"
         error:
-        old_string was found 2 times, at lines 2, 2;
+        the text to replace was found 2 times, at lines 2, 2;
         add lines around it until it is unique, or set replace_all to replace every occurrence"#]],
     );
     // One has CR LF and one has not, which the model does not see.
@@ -165,7 +165,7 @@ fn lists_the_lines_of_an_ambiguity() {
         ReplaceMode::One,
         expect![[r#"
         error:
-        old_string was found 2 times, at lines 1, 3;
+        the text to replace was found 2 times, at lines 1, 3;
         add lines around it until it is unique, or set replace_all to replace every occurrence"#]],
     );
 }
@@ -220,7 +220,7 @@ fn names_a_difference_in_whitespace() {
         "if text.is_empty() {\n    return Err(Error::Empty);\n}",
         expect![[r#"
         error:
-        old_string was not found;
+        the text to replace was not found;
         the nearest passage is at line 5, where only the indentation differs;
         copy it exactly, including whitespace:
             if text.is_empty() {
@@ -232,7 +232,7 @@ fn names_a_difference_in_whitespace() {
         "  fs::write(path, text)?;  \n",
         expect![[r#"
         error:
-        old_string was not found;
+        the text to replace was not found;
         the nearest passage is at line 12, where only whitespace at line ends differs;
         copy it exactly, including whitespace:
             fs::write(path, text)?;"#]],
@@ -242,7 +242,7 @@ fn names_a_difference_in_whitespace() {
         "    Ok(text)  \n}",
         expect![[r#"
         error:
-        old_string was not found;
+        the text to replace was not found;
         the nearest passage is at line 8, where only whitespace at line ends differs;
         copy it exactly, including whitespace:
             Ok(text)
@@ -253,7 +253,7 @@ fn names_a_difference_in_whitespace() {
         "Err( Error::Empty );",
         expect![[r#"
         error:
-        old_string was not found;
+        the text to replace was not found;
         the nearest passage is at line 6, where only whitespace or line breaks differ;
         copy it exactly, including whitespace:
                 return Err(Error::Empty);"#]],
@@ -267,7 +267,7 @@ fn names_a_difference_in_case_endings_or_mark() {
         "fn Load(path: &Str)",
         expect![[r#"
         error:
-        old_string was not found;
+        the text to replace was not found;
         the nearest passage is at line 3, where only upper and lower case differ;
         copy it exactly, including whitespace:
         fn load(path: &str) -> Result<String, Error> {"#]],
@@ -277,7 +277,7 @@ fn names_a_difference_in_case_endings_or_mark() {
         "use std::fs;\nfn LOAD(path: &str)",
         expect![[r#"
         error:
-        old_string was not found;
+        the text to replace was not found;
         the nearest passage is at line 1, where only whitespace and letter case differ;
         copy it exactly, including whitespace:
         use std::fs;
@@ -289,7 +289,7 @@ fn names_a_difference_in_case_endings_or_mark() {
         "a\nlast\n",
         expect![[r#"
         error:
-        old_string was not found;
+        the text to replace was not found;
         the nearest passage is at line 1, where the file ends without a line break;
         copy it exactly, including whitespace:
         a
@@ -300,7 +300,7 @@ fn names_a_difference_in_case_endings_or_mark() {
         "one\r\ntwo",
         expect![[r#"
         error:
-        old_string was not found;
+        the text to replace was not found;
         the nearest passage is at line 1, where only the line endings differ (CR LF against LF);
         copy it exactly, including whitespace:
         one
@@ -311,7 +311,7 @@ fn names_a_difference_in_case_endings_or_mark() {
         "\u{feff}ONE\n",
         expect![[r#"
         error:
-        old_string was not found;
+        the text to replace was not found;
         the nearest passage is at line 1, where only upper and lower case differ;
         copy it exactly, including whitespace:
         one"#]],
@@ -321,7 +321,7 @@ fn names_a_difference_in_case_endings_or_mark() {
         "\u{feff}one\n",
         expect![[r#"
         error:
-        old_string was not found;
+        the text to replace was not found;
         the nearest passage is at line 1, where there is no byte order mark;
         copy it exactly, including whitespace:
         one"#]],
@@ -335,7 +335,7 @@ fn names_the_first_line_that_differs() {
         "fn store(path: &str, body: &str) -> Result<(), Error> {\n    fs::write(path, body)?;\n",
         expect![[r#"
             error:
-            old_string was not found;
+            the text to replace was not found;
             the nearest passage is at line 11, where 2 of 2 lines differ, first line 11: yours is `fn store(path: &str, body: &str) -> Result<(), Error> {`, the file has `fn store(path: &str, text: &str) -> Result<(), Error> {`;
             copy it exactly, including whitespace:
             fn store(path: &str, text: &str) -> Result<(), Error> {
@@ -346,7 +346,7 @@ fn names_the_first_line_that_differs() {
         "fs::read_to_strings(path)",
         expect![[r#"
             error:
-            old_string was not found;
+            the text to replace was not found;
             the nearest passage is at line 4, where line 4 differs: yours is `fs::read_to_strings(path)`, the file has `    let text = fs::read_to_string(path)?;`;
             copy it exactly, including whitespace:
                 let text = fs::read_to_string(path)?;"#]],
@@ -356,7 +356,7 @@ fn names_the_first_line_that_differs() {
         "    Ok(())\n}\n\nfn more() {\n",
         expect![[r#"
             error:
-            old_string was not found;
+            the text to replace was not found;
             the nearest passage is at line 8, where 2 of 4 lines differ, first line 8: yours is `    Ok(())`, the file has `    Ok(text)`;
             copy it exactly, including whitespace:
                 Ok(text)
@@ -369,7 +369,7 @@ fn names_the_first_line_that_differs() {
         "say \"hello\" to her\n",
         expect![[r#"
             error:
-            old_string was not found;
+            the text to replace was not found;
             the nearest passage is at line 1, where line 1 differs: yours is `say "hello" to her`, the file has `say “hello” to\u{a0}her`;
             copy it exactly, including whitespace:
             say “hello” to her"#]],
@@ -389,7 +389,7 @@ fn says_so_when_nothing_is_near() {
         "a",
         expect![[r#"
         error:
-        old_string was not found;
+        the text to replace was not found;
         nothing in the file resembles it;
         read the file again and copy the passage exactly"#]],
     );

@@ -282,7 +282,7 @@ async fn a_runtime_must_be_able_to_keep_plans() {
     let stage =
         Stage::built(Arc::new(MemoryJournal::new()), Vec::new(), |id| id.as_str() != PLAN_TOOL);
     let err = stage.try_drive(&plan(vec![text("order", "a", &[])]), stage.options()).await;
-    expect![[r#"the plan cannot be kept with run r1: no tool is called "plan": use one of danger, echo, flaky, keyed, order, paint, say, secret, wait, wait_danger, wait_once, wait_shortly"#]]
+    expect![[r#"the plan cannot be kept with run r1: no tool is called "plan": use a listed tool (danger, echo, flaky, keyed, order, paint, say, secret, wait, wait_danger, wait_once, wait_shortly)"#]]
     .assert_eq(&err.unwrap_err().to_string());
     assert!(stage.world.done().is_empty());
 }

@@ -46,7 +46,7 @@ pub(crate) fn compile(pattern: &str, ignore_case: bool) -> Result<RegexMatcher, 
     let advice = if reason.contains("size limit") {
         "; repeat less, or shorter things"
     } else if reason.contains("not supported") {
-        "; search for less, and look at what is found"
+        "; take it out, and pick from the matches of the rest"
     } else {
         r"; put a backslash before each of . + * ? ( ) | [ ] { } ^ $ \ that is meant literally"
     };

@@ -109,7 +109,7 @@ pub(crate) fn search(cx: &Cx, request: &GrepQuery) -> Result<GrepMatches, ToolEr
             let found = search.worker().search(&file)?;
             if found.is_binary {
                 let message = format!(
-                    "{:?} is a binary file, and only text can be searched: name another file",
+                    "{:?} is binary, and grep searches text only: name another file, or use bash with grep -a",
                     file.display()
                 );
                 return Err(ToolError::new(ErrorCode::GrepFailed, message));

@@ -159,13 +159,13 @@ fn a_pattern_that_cannot_be_used_is_explained() {
     check(
         r"(?<=a)b",
         expect![[
-            r#"TOOL_GREP_FAILED: the pattern "(?<=a)b" is not a valid Rust regex: look-around, including look-ahead and look-behind, is not supported; search for less, and look at what is found"#
+            r#"TOOL_GREP_FAILED: the pattern "(?<=a)b" is not a valid Rust regex: look-around, including look-ahead and look-behind, is not supported; take it out, and pick from the matches of the rest"#
         ]],
     );
     check(
         r"(a)\1",
         expect![[
-            r#"TOOL_GREP_FAILED: the pattern "(a)\\1" is not a valid Rust regex: backreferences are not supported; search for less, and look at what is found"#
+            r#"TOOL_GREP_FAILED: the pattern "(a)\\1" is not a valid Rust regex: backreferences are not supported; take it out, and pick from the matches of the rest"#
         ]],
     );
     check(
@@ -264,7 +264,7 @@ fn binary_files_are_passed_over_and_refused_by_name() {
         assert_eq!(
             text,
             format!(
-                "TOOL_GREP_FAILED: {name:?} is a binary file, and only text can be searched: name another file"
+                "TOOL_GREP_FAILED: {name:?} is binary, and grep searches text only: name another file, or use bash with grep -a"
             )
         );
     }

@@ -12,7 +12,11 @@ pub(crate) fn parse_url(text: &str) -> Result<Url, ToolError> {
         // The message does not repeat a text that is not a URL: it may hold a password.
         invalid(format!("url: {err}: expected an address such as https://example.org/page"))
     })?;
-    check_url(&url).map_err(|why| invalid(format!("url: {why}")))?;
+    let advice = match url.scheme() {
+        "file" => ": use read for a file in the workspace",
+        _ => "",
+    };
+    check_url(&url).map_err(|why| invalid(format!("url: {why}{advice}")))?;
     Ok(url)
 }
 

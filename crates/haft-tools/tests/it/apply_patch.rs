@@ -103,12 +103,12 @@ async fn a_patch_cannot_reach_outside() {
     let workspace = several().await;
     std::fs::write(workspace.outside().join("victim"), "a\n").unwrap();
     symlink("../victim", workspace.path("link")).unwrap();
-    check(&workspace, "--- a/../victim\n+++ b/../victim\n@@ -1 +1 @@\n-a\n+b\n", expect![[r#"TOOL_PATH_ESCAPE: path "../victim" is outside the root: use a path relative to the root"#]]).await;
+    check(&workspace, "--- a/../victim\n+++ b/../victim\n@@ -1 +1 @@\n-a\n+b\n", expect![[r#"TOOL_PATH_ESCAPE: path "../victim" is outside the workspace: use a path within [tmp]/root"#]]).await;
     check(
         &workspace,
         "--- a/link\n+++ b/link\n@@ -1 +1 @@\n-a\n+b\n",
         expect![[
-            r#"TOOL_PATH_ESCAPE: path "link" leaves the root through the symbolic link link"#
+            r#"TOOL_PATH_ESCAPE: path "link" leaves the workspace through the symbolic link link: use another path"#
         ]],
     )
     .await;

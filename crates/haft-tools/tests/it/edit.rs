@@ -27,15 +27,15 @@ async fn an_edit_never_guesses() {
     workspace.file("f.rs", text);
     let edit = |old: &str| json!({"path": "f.rs", "old_string": old, "new_string": "new"});
     check(&workspace, edit("let x = 2;"), expect![[r#"
-        TOOL_EDIT_NO_MATCH: f.rs: old_string was not found; the nearest passage is at line 2, where line 2 differs: yours is `let x = 2;`, the file has `    let x = 1;`; copy it exactly, including whitespace:
+        TOOL_EDIT_NO_MATCH: f.rs: the text to replace was not found; the nearest passage is at line 2, where line 2 differs: yours is `let x = 2;`, the file has `    let x = 1;`; copy it exactly, including whitespace:
             let x = 1;"#]]).await;
     check(&workspace, edit("  let x = 1;\n  let y = 1;"), expect![[r#"
-        TOOL_EDIT_NO_MATCH: f.rs: old_string was not found; the nearest passage is at line 2, where only the indentation differs; copy it exactly, including whitespace:
+        TOOL_EDIT_NO_MATCH: f.rs: the text to replace was not found; the nearest passage is at line 2, where only the indentation differs; copy it exactly, including whitespace:
             let x = 1;
             let y = 1;"#]]).await;
-    check(&workspace, edit("= 1;"), expect!["TOOL_EDIT_AMBIGUOUS: f.rs: old_string was found 2 times, at lines 2, 3; add lines around it until it is unique, or set replace_all to replace every occurrence"]).await;
-    check(&workspace, edit(""), expect!["INVALID_INPUT: f.rs: old_string is empty, so it names no place in the file; copy the passage to replace, or use write to create or overwrite a whole file"]).await;
-    check(&workspace, edit("new"), expect!["INVALID_INPUT: f.rs: old_string and new_string are the same here, so nothing would change; new_string must differ from old_string"]).await;
+    check(&workspace, edit("= 1;"), expect!["TOOL_EDIT_AMBIGUOUS: f.rs: the text to replace was found 2 times, at lines 2, 3; add lines around it until it is unique, or set replace_all to replace every occurrence"]).await;
+    check(&workspace, edit(""), expect!["INVALID_INPUT: f.rs: the text to replace is empty, so it names no place in the file; copy the passage to replace, or use write to create or overwrite a whole file"]).await;
+    check(&workspace, edit("new"), expect!["INVALID_INPUT: f.rs: the old and the new text are the same here, so nothing would change; they must differ"]).await;
     check(
         &workspace,
         json!({"path": "g.rs", "old_string": "a", "new_string": "b"}),

@@ -57,9 +57,7 @@ async fn lines_and_bytes_can_be_picked() {
     check(
         &workspace,
         json!({"path": "f", "start_line": 5}),
-        expect![[
-            r#"INVALID_INPUT: file "f" has 4 lines, found offset 5: give an offset from 1 to 4"#
-        ]],
+        expect![[r#"INVALID_INPUT: file "f" has 4 lines, found offset 5: give an offset up to 4"#]],
     )
     .await;
     check(
@@ -81,7 +79,7 @@ async fn lines_and_bytes_can_be_picked() {
     check(
         &workspace,
         json!({"path": "f", "byte_offset": 19}),
-        expect![[r#"INVALID_INPUT: byte_offset: file "f" has 18 bytes, found 19: give an offset up to 18"#]],
+        expect![[r#"INVALID_INPUT: byte_offset: file "f" has 18 bytes, found 19: give a byte_offset up to 17"#]],
     )
     .await;
     check(
@@ -132,7 +130,14 @@ async fn offset_and_limit_are_lines_and_other_names_are_taken() {
         expect!["INVALID_INPUT: limit and end_line both name the last line: give one of them"],
     )
     .await;
-    check(&workspace, json!({"path": "f", "lines": 3}), expect!["INVALID_INPUT: invalid input for read: lines: no such parameter: the tool has path, offset, limit, start_line, end_line, byte_offset, byte_limit"]).await;
+    check(
+        &workspace,
+        json!({"path": "f", "lines": 3}),
+        expect![
+            "INVALID_INPUT: invalid input for read: lines: no such parameter: use offset and limit"
+        ],
+    )
+    .await;
     // An open range of a large file is cut after whole lines, and says where to continue.
     workspace.file("large", "0123456789\n".repeat(30_000));
     let answer = workspace.call("read", json!({"path": "large", "offset": 3})).await.text();
@@ -239,13 +244,13 @@ async fn what_is_no_text_file_is_said_to_be_so() {
         (
             "device",
             expect![[
-                r#"TOOL_PATH_ESCAPE: path "device" leaves the root through the symbolic link device"#
+                r#"TOOL_PATH_ESCAPE: path "device" leaves the workspace through the symbolic link device: use another path"#
             ]],
         ),
         (
             "binary/inner",
             expect![[
-                r#"TOOL_PATH_INVALID: path "binary/inner": binary is not a directory; name a file in a directory"#
+                r#"TOOL_PATH_INVALID: path "binary/inner" cannot exist, because binary is not a directory: name a file in a directory"#
             ]],
         ),
     ] {
@@ -306,10 +311,12 @@ async fn a_missing_file_names_what_is_like_it() {
     check(
         &workspace,
         json!({"path": ""}),
-        expect![[r#"TOOL_PATH_INVALID: the path is empty: use "." for the root"#]],
+        expect![[
+            r#"TOOL_PATH_INVALID: the path is empty: name a file, or "." for the whole workspace"#
+        ]],
     )
     .await;
-    check(&workspace, json!({"path": "~/x"}), expect![[r#"TOOL_PATH_INVALID: path "~/x" starts with ~, which is not expanded: use a path relative to the root"#]]).await;
+    check(&workspace, json!({"path": "~/x"}), expect![[r#"TOOL_PATH_INVALID: path "~/x" starts with ~, which is not expanded: use a path in the workspace"#]]).await;
     check(
         &workspace,
         json!({"path": "a\u{0}b"}),
@@ -333,37 +340,37 @@ async fn nothing_outside_the_root_can_be_read() {
         (
             "../secret",
             expect![[
-                r#"TOOL_PATH_ESCAPE: path "../secret" is outside the root: use a path relative to the root"#
+                r#"TOOL_PATH_ESCAPE: path "../secret" is outside the workspace: use a path within [tmp]/root"#
             ]],
         ),
         (
             "sub/../../secret",
             expect![[
-                r#"TOOL_PATH_ESCAPE: path "sub/../../secret" is outside the root: use a path relative to the root"#
+                r#"TOOL_PATH_ESCAPE: path "sub/../../secret" is outside the workspace: use a path within [tmp]/root"#
             ]],
         ),
         (
             "relative",
             expect![[
-                r#"TOOL_PATH_ESCAPE: path "relative" leaves the root through the symbolic link relative"#
+                r#"TOOL_PATH_ESCAPE: path "relative" leaves the workspace through the symbolic link relative: use another path"#
             ]],
         ),
         (
             "absolute",
             expect![[
-                r#"TOOL_PATH_ESCAPE: path "absolute" leaves the root through the symbolic link absolute"#
+                r#"TOOL_PATH_ESCAPE: path "absolute" leaves the workspace through the symbolic link absolute: use another path"#
             ]],
         ),
         (
             "up/secret",
             expect![[
-                r#"TOOL_PATH_ESCAPE: path "up/secret" leaves the root through the symbolic link up"#
+                r#"TOOL_PATH_ESCAPE: path "up/secret" leaves the workspace through the symbolic link up: use another path"#
             ]],
         ),
         (
             "loop",
             expect![[
-                r#"TOOL_PATH_INVALID: path "loop" needs more than 40 symbolic links, which may form a loop"#
+                r#"TOOL_PATH_INVALID: path "loop" needs more than 40 symbolic links, which may form a loop: use another path"#
             ]],
         ),
         ("inner", expect!["inside"]),

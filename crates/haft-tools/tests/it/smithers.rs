@@ -95,7 +95,7 @@ async fn messages_and_codes_are_the_published_ones() {
             "read",
             json!({"path": "../etc"}),
             expect![[
-                r#"TOOL_PATH_ESCAPE: path "../etc" is outside the root: use a path relative to the root"#
+                r#"TOOL_PATH_ESCAPE: path "../etc" is outside the workspace: use a path within [tmp]/root"#
             ]],
         ),
     ] {

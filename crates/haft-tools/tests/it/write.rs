@@ -51,11 +51,11 @@ async fn a_link_inside_is_followed_and_stays_and_one_outside_is_refused() {
         &workspace,
         json!({"path": "escape", "content": "x"}),
         expect![[
-            r#"TOOL_PATH_ESCAPE: path "escape" leaves the root through the symbolic link escape"#
+            r#"TOOL_PATH_ESCAPE: path "escape" leaves the workspace through the symbolic link escape: use another path"#
         ]],
     )
     .await;
-    check(&workspace, json!({"path": "../outside", "content": "x"}), expect![[r#"TOOL_PATH_ESCAPE: path "../outside" is outside the root: use a path relative to the root"#]]).await;
+    check(&workspace, json!({"path": "../outside", "content": "x"}), expect![[r#"TOOL_PATH_ESCAPE: path "../outside" is outside the workspace: use a path within [tmp]/root"#]]).await;
     assert_eq!(workspace.contents("real/f"), b"new");
     assert_eq!(workspace.contents("real/new"), b"made");
     assert!(workspace.path("link").is_symlink() && !workspace.outside().join("outside").exists());
@@ -76,7 +76,7 @@ async fn what_cannot_be_written_is_refused_and_nothing_is_left() {
     check(
         &workspace,
         json!({"path": "file/below", "content": "x"}),
-        expect![[r#"TOOL_PATH_INVALID: path "file/below": file is not a directory; name a file in a directory"#]],
+        expect![[r#"TOOL_PATH_INVALID: path "file/below" cannot exist, because file is not a directory: name a file in a directory"#]],
     )
     .await;
     check(&workspace, json!({"path": "f", "content": "x".repeat(200_001)}), expect!["TOOL_CONTENT_TOO_LARGE: content has 200001 bytes, at most 200000 can be written at once: write a part, then add the rest with edit"]).await;

@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use haft_contract::{
-    CommandLine, ConnectionStore, Contract, Envelope, ListingCondition, ToolId, ToolIndex,
-    ToolMatch, ToolOrigin,
+    CommandLine, ConnectionStore, Contract, Envelope, ErrorCode, HEADLESS_TEXT, ListingCondition,
+    NO_SUBAGENTS_TEXT, ToolId, ToolIndex, ToolMatch, ToolOrigin,
 };
 use haft_policy::{HostScope, PolicyRequest, ResolvedAccess, RuleAction, RuleSet, decide};
 use serde_json::Value;
@@ -62,6 +62,36 @@ impl ConnectionState {
             self.shows_tool(contract) && can_work && is_found
         };
         registry.shared_contracts().filter(is_shown).map(Arc::clone).collect()
+    }
+
+    /// Returns why no call of the tool can work on this connection, with the code of the refusal. `can_ask` says whether a person
+    /// can be asked.
+    pub(crate) fn why_unusable(
+        &self,
+        contract: &Contract,
+        can_ask: bool,
+    ) -> Option<(ErrorCode, String)> {
+        if contract.delegates && self.subagents.is_empty() {
+            return Some((ErrorCode::Unavailable, NO_SUBAGENTS_TEXT.to_owned()));
+        }
+        if can_work(contract, &self.rules(), can_ask) {
+            return None;
+        }
+        let name = self.published_name(&contract.id);
+        match contract.listed_if {
+            ListingCondition::Always => None,
+            ListingCondition::CanAsk => Some((ErrorCode::Headless, HEADLESS_TEXT.to_owned())),
+            ListingCondition::Never => Some((
+                ErrorCode::Unavailable,
+                format!("{name} is not set up here: go on without it, or tell the user"),
+            )),
+            ListingCondition::HasHosts => Some((
+                ErrorCode::Unavailable,
+                format!(
+                    "{name} can reach no host here: go on without it, or tell the user which host you need"
+                ),
+            )),
+        }
     }
 
     /// Returns the number of tools that are not shown and can be found.

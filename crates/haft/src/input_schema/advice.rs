@@ -2,32 +2,59 @@
 
 use std::collections::HashSet;
 
+use haft_contract::{Tool, UsedAlias};
 use serde_json::Value;
 
 use super::effort::part_at;
-use super::violations::{InputViolation, InputViolationKind};
+use super::violations::{InputViolation, InputViolationKind, place};
 use crate::suggestions::near_matches;
 
 /// Parameters that a message lists.
 const PARAMETERS_LISTED_MAX: usize = 16;
 
+/// The names of parameters that a message uses beside those of the schema.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct ParameterNames<'n> {
+    /// The names that the caller sent for parameters of the tool.
+    pub(crate) used: &'n [UsedAlias],
+    /// The tool, which knows some parameters that it does not have.
+    pub(crate) tool: Option<&'n Tool>,
+}
+
 /// Gives advice about the violations of one input. The parameters of an object are listed once.
 pub(super) struct ViolationAdvice<'s> {
     schema: &'s Value,
     input: &'s Value,
+    names: &'s ParameterNames<'s>,
     listed: HashSet<String>,
 }
 
 impl<'s> ViolationAdvice<'s> {
-    pub(super) fn new(schema: &'s Value, input: &'s Value) -> Self {
-        Self { schema, input, listed: HashSet::new() }
+    pub(super) fn new(schema: &'s Value, input: &'s Value, names: &'s ParameterNames<'s>) -> Self {
+        Self { schema, input, names, listed: HashSet::new() }
+    }
+
+    /// Returns a violation in words, with advice. A parameter has the name that the caller sent.
+    pub(super) fn line(&mut self, violation: &InputViolation) -> String {
+        let advice = self.of(violation);
+        if let InputViolationKind::Unfit(text) = &violation.kind {
+            let parameter = place(&violation.pointer, "");
+            if let Some(alias) = self.names.used.iter().find(|alias| alias.parameter == parameter) {
+                return format!("{}: {text}{advice}", alias.name);
+            }
+        }
+        format!("{violation}{advice}")
     }
 
     /// Returns the advice that follows a violation; nothing if the violation says all.
-    pub(super) fn of(&mut self, violation: &InputViolation) -> String {
+    fn of(&mut self, violation: &InputViolation) -> String {
         let names = self.parameters(&violation.pointer);
         match &violation.kind {
             InputViolationKind::Unknown(name) => {
+                let known = self.names.tool.filter(|_| violation.pointer.is_empty());
+                if let Some(advice) = known.and_then(|tool| tool.advice_about(name)) {
+                    return format!(": {advice}");
+                }
                 let near = near_matches(name, names.iter().copied());
                 let mut advice = String::new();
                 if self.listed.insert(violation.pointer.clone()) {
@@ -48,8 +75,44 @@ impl<'s> ViolationAdvice<'s> {
             {
                 format!(": give an object with {}", listed(&names))
             }
-            InputViolationKind::Missing(_) | InputViolationKind::Unfit(_) => String::new(),
+            InputViolationKind::Missing(name) => {
+                self.property(&violation.pointer, name).map(|it| self.form(it)).unwrap_or_default()
+            }
+            InputViolationKind::Unfit(_) => {
+                let found = self.input.pointer(&violation.pointer);
+                let is_array = found.is_some_and(Value::is_array);
+                let wanted = self.place(&violation.pointer).filter(|_| !is_array);
+                wanted
+                    .filter(|it| it.get("items").is_some())
+                    .map(|it| self.form(it))
+                    .unwrap_or_default()
+            }
         }
+    }
+
+    /// Returns the form of a parameter whose type alone does not say it: its values, or the parameters of its items.
+    fn form(&self, schema: &'s Value) -> String {
+        if let Some(values) = schema.get("enum").and_then(Value::as_array) {
+            let values: Vec<&str> = values.iter().filter_map(Value::as_str).collect();
+            return match values.is_empty() {
+                true => String::new(),
+                false => format!(": give one of {}", listed(&values)),
+            };
+        }
+        let items = schema.get("items").map(|items| self.meant(items));
+        let properties = items.and_then(|it| it.get("properties")).and_then(Value::as_object);
+        let names: Vec<&str> =
+            properties.into_iter().flat_map(|all| all.keys()).map(String::as_str).collect();
+        match names.is_empty() {
+            true => String::new(),
+            false => format!(": give an array of objects with {}", listed(&names)),
+        }
+    }
+
+    /// Returns the schema of a parameter of the object at a place of the input.
+    fn property(&self, pointer: &str, name: &str) -> Option<&'s Value> {
+        let property = self.place(pointer)?.get("properties")?.get(name)?;
+        Some(self.meant(property))
     }
 
     fn found_object(&self, pointer: &str) -> bool {
@@ -58,15 +121,20 @@ impl<'s> ViolationAdvice<'s> {
 
     /// Returns the names of the parameters of the object at a place of the input.
     fn parameters(&self, pointer: &str) -> Vec<&'s str> {
+        let place = self.place(pointer);
+        let properties = place.and_then(|it| it.get("properties")).and_then(Value::as_object);
+        properties.into_iter().flat_map(|all| all.keys()).map(String::as_str).collect()
+    }
+
+    /// Returns the schema of a place of the input.
+    fn place(&self, pointer: &str) -> Option<&'s Value> {
         let mut place = self.meant(self.schema);
         for name in pointer.split('/').skip(1) {
             let name = name.replace("~1", "/").replace("~0", "~");
             let property = place.get("properties").and_then(|all| all.get(&name));
-            let Some(within) = property.or_else(|| place.get("items")) else { return Vec::new() };
-            place = self.meant(within);
+            place = self.meant(property.or_else(|| place.get("items"))?);
         }
-        let properties = place.get("properties").and_then(Value::as_object);
-        properties.into_iter().flat_map(|all| all.keys()).map(String::as_str).collect()
+        Some(place)
     }
 
     /// Returns the schema that a reference or a choice leads to.

@@ -170,7 +170,7 @@ impl fmt::Display for InputViolation {
 }
 
 /// Writes a JSON pointer and a further name as `a.b[0].c`, or `input` for the whole.
-fn place(pointer: &str, rest: &str) -> String {
+pub(super) fn place(pointer: &str, rest: &str) -> String {
     let mut text = String::new();
     let names = pointer.split('/').skip(1).map(|name| name.replace("~1", "/").replace("~0", "~"));
     for name in names.chain((!rest.is_empty()).then(|| rest.to_owned())) {

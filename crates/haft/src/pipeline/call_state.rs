@@ -4,7 +4,9 @@
 use std::sync::Arc;
 
 use haft_contract::limits::TOOL_ID_CHARS_MAX;
-use haft_contract::{AttemptAddress, CallAddress, CallKey, ContentDigest, Effect, canonical_json};
+use haft_contract::{
+    AttemptAddress, CallAddress, CallKey, ContentDigest, Effect, UsedAlias, canonical_json,
+};
 use haft_journal::{CallRow, PlannedCall};
 use serde_json::Value;
 use tokio::time::Instant;
@@ -28,6 +30,8 @@ pub(crate) struct ArrivedCall {
     catalog: Arc<CatalogVersion>,
     /// The tool that the call names, if it exists.
     registered: Option<Arc<RegisteredTool>>,
+    /// The names in the input as called that are not the tool's own.
+    used_aliases: Vec<UsedAlias>,
     /// The id of the registered tool, or the tool as called if no tool has that name.
     tool: String,
     /// The input as the journal stores it.
@@ -92,8 +96,9 @@ impl ArrivedCall {
         let registered = catalog.registry.find(&call.tool).cloned();
         let keeps = registered.as_ref().is_some_and(|it| it.contract().connection_store.is_some());
         let adoptable = keeps.then(|| (call.tool.clone(), call.input.clone()));
+        let mut used_aliases = Vec::new();
         if let Some(registered) = &registered {
-            registered.tool().resolve_aliases(&mut call.input);
+            used_aliases = registered.tool().resolve_aliases(&mut call.input);
             if let Ok(schema) = registered.schema() {
                 schema.normalize(&mut call.input);
             }
@@ -108,6 +113,7 @@ impl ArrivedCall {
             call,
             catalog,
             registered,
+            used_aliases,
             tool,
             recorded_input,
             id: CallAddress { scope, seq: 0 },
@@ -211,6 +217,11 @@ impl CallState {
     /// Returns the tool that the call names, if there is one.
     pub(super) fn registered(&self) -> Option<&Arc<RegisteredTool>> {
         self.arrived.registered.as_ref()
+    }
+
+    /// Returns the names in the input as called that are not the tool's own.
+    pub(super) fn used_aliases(&self) -> &[UsedAlias] {
+        &self.arrived.used_aliases
     }
 
     /// Returns whether the tool can find out if a call happened.

@@ -7,9 +7,10 @@ use haft_contract::{Contract, ErrorCode, RefusalGrounds, RefusalSource, Remedy, 
 use super::call_state::CallState;
 use super::refusal::PipelineStop;
 use crate::connection_state::ConnectionState;
+use crate::input_schema::ParameterNames;
 use crate::panic::catch_panic;
 use crate::registry::RegisteredTool;
-use crate::trained_names::{tool_list, unknown_tool_message};
+use crate::trained_names::{means_tool, tool_list, unknown_tool_message};
 
 /// Evidence that the tool exists and that its schema accepts the input.
 pub(super) struct Valid {
@@ -36,7 +37,17 @@ pub(super) fn validate(
             let registry = &state.catalog().registry;
             let tools = connection.listed_tools(registry, can_ask);
             let tools: Vec<_> = tools.iter().collect();
-            unknown_tool_message(name, &tools, connection.model_view)
+            let is_meant = |contract: &&Contract| means_tool(name, &contract.id);
+            let meant = registry.contracts().filter(|it| connection.has_tool(it)).find(is_meant);
+            let is_listed = tools.iter().any(|contract| means_tool(name, &contract.id));
+            let why =
+                meant.filter(|_| !is_listed).and_then(|it| connection.why_unusable(it, can_ask));
+            match why {
+                Some((_, why)) => format!("no tool is called {name:?}: {why}"),
+                None => {
+                    unknown_tool_message(name, &state.call().input, &tools, connection.model_view)
+                }
+            }
         };
         return Err(PipelineStop::refused(state, ErrorCode::ToolNotFound, message));
     };
@@ -56,7 +67,11 @@ pub(super) fn validate(
         return Err(PipelineStop::refused(state, ErrorCode::ToolNotFound, message));
     }
     let violations = match registered.schema() {
-        Ok(schema) => schema.violation_message(&state.call().input),
+        Ok(schema) => {
+            let names =
+                ParameterNames { used: state.used_aliases(), tool: Some(registered.tool()) };
+            schema.violation_message(&state.call().input, &names)
+        }
         Err(err) => {
             let message = format!(
                 "the schema of tool {published} is not valid, so no call of it works. Do without it, and tell the user: \
@@ -73,6 +88,10 @@ pub(super) fn validate(
     match violations.or_else(decode) {
         None => Ok((state, Valid { registered })),
         Some(violations) => {
+            // A better input would not help where the tool cannot work.
+            if let Some((code, why)) = connection.why_unusable(registered.contract(), can_ask) {
+                return Err(PipelineStop::refused(state, code, why));
+            }
             let short = format!("invalid input for {published}");
             let message = format!("{short}: {violations}");
             // A violation quotes the value found, which may be a body in the wrong parameter.

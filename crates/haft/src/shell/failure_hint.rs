@@ -11,7 +11,7 @@ use haft_contract::{
 use haft_sandbox::ResourceLimits;
 
 use crate::roots::lexical_path;
-use crate::sandbox::{DeniedPaths, Sandbox};
+use crate::sandbox::{DeniedPaths, Sandbox, protected_words};
 
 /// Lines at the end of an output in which error texts are looked for.
 pub(crate) const HINDRANCE_LINES_MAX: usize = 200;
@@ -297,8 +297,9 @@ impl CommandContext<'_> {
             self.sandbox.protected.matching_beneath(root, path.strip_prefix(root).ok()?)
         });
         if let Some(pattern) = protection {
+            let is_protected = protected_words(place, pattern);
             return Some(format!(
-                "{place} is protected by {pattern:?}, because others run or obey what it says: leave it, or ask the user \
+                "{is_protected}, because others run or obey what it says: leave it, or ask the user \
                  to change it, or to list the pattern under unprotect of [sandbox] in haft.toml"
             ));
         }

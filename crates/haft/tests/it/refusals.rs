@@ -164,12 +164,12 @@ async fn unknown_tools_and_invalid_inputs_are_refused_and_recorded() {
         expect![[r#"
             {
               "type": "error",
-              "error_text": "no tool is called \"sendmail\": did you mean send.mail?",
+              "error_text": "no tool is called \"sendmail\": use send.mail {text}",
               "metadata": {
                 "refusal": {
                   "code": "TOOL_NOT_FOUND",
                   "decided_by": "contract",
-                  "because": "no tool is called \"sendmail\": did you mean send.mail?"
+                  "because": "no tool is called \"sendmail\": use send.mail {text}"
                 },
                 "call_id": "r1/main/0/1/1",
                 "code": "TOOL_NOT_FOUND"
@@ -183,12 +183,12 @@ async fn unknown_tools_and_invalid_inputs_are_refused_and_recorded() {
         expect![[r#"
             {
               "type": "error",
-              "error_text": "no tool is called \"Send Mail!\": did you mean send.mail?",
+              "error_text": "no tool is called \"Send Mail!\": use send.mail {text}",
               "metadata": {
                 "refusal": {
                   "code": "TOOL_NOT_FOUND",
                   "decided_by": "contract",
-                  "because": "no tool is called \"Send Mail!\": did you mean send.mail?"
+                  "because": "no tool is called \"Send Mail!\": use send.mail {text}"
                 },
                 "call_id": "r1/main/0/1/2",
                 "code": "TOOL_NOT_FOUND"
@@ -238,7 +238,9 @@ async fn an_access_outside_the_tools_own_requirement_is_refused() {
     let stage = Stage::new(Setting { tools: vec![reader(&counter)], ..Setting::default() }).await;
     std::fs::create_dir(stage.directory.path().join("root/docs")).unwrap();
     let check = async |path: &str, expect: Expect| {
-        expect.assert_eq(&shown(&stage.call("reader", json!({"text": path})).await));
+        let answer = shown(&stage.call("reader", json!({"text": path})).await);
+        let directory = stage.directory.path().to_string_lossy().into_owned();
+        expect.assert_eq(&answer.replace(&directory, "…"));
     };
     check("src/main.rs", expect![[r#"
         {
@@ -273,12 +275,12 @@ async fn an_access_outside_the_tools_own_requirement_is_refused() {
         expect![[r#"
             {
               "type": "error",
-              "error_text": "path \"../docs/x\" is outside the root: use a path relative to the root",
+              "error_text": "path \"../docs/x\" is outside the workspace: use a path within …/root",
               "metadata": {
                 "refusal": {
                   "code": "TOOL_PATH_ESCAPE",
                   "decided_by": "roots",
-                  "because": "path \"../docs/x\" is outside the root: use a path relative to the root"
+                  "because": "path \"../docs/x\" is outside the workspace: use a path within …/root"
                 },
                 "call_id": "r1/main/0/1/3",
                 "code": "TOOL_PATH_ESCAPE"

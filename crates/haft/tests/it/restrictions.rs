@@ -295,7 +295,10 @@ async fn a_tool_that_is_left_out_is_nowhere() {
     );
     let refused = call(&grandchild, "walk", ".").await;
     assert_eq!(refused.code(), Some(ErrorCode::ToolNotFound));
-    assert_eq!(refused.text(), "tool walk is not available to this agent: use one of read");
+    assert_eq!(
+        refused.text(),
+        "tool walk is not available to this agent: use a listed tool (read)"
+    );
     assert_eq!(message_of(&grandchild, "fetch", "http://127.0.0.1/").await, "TOOL_NOT_FOUND");
     // The suggestions do not name the tool either.
     let misspelled = call(&child, "wrte", "c").await.text();

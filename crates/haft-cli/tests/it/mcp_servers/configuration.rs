@@ -229,7 +229,7 @@ fn a_server_tool_or_model_that_is_not_trusted_yet_is_not_unknown() {
     "#]]
     .assert_eq(&error(&["mcp", "test", "other"]));
     expect![[r#"
-        error: no tool is called "other_echo": use one of apply_patch, bash, edit, glob, grep, lsp, question, read, repo_clone, repo_overview, skill, todo, tool_search, view, web_fetch, web_search, write
+        error: no tool is called "other_echo": use a listed tool (apply_patch, bash, edit, glob, grep, lsp, question, read, repo_clone, repo_overview, skill, todo, tool_search, view, web_fetch, web_search, write)
 
         hint: haft tools list
         --- status 2

@@ -76,7 +76,7 @@ fn a_server_that_does_not_start_is_a_warning() {
 
             hint: haft mcp test odd
 
-            error: no tool is called "odd_echo": use one of apply_patch, bash, edit, glob, grep, lsp, question, read, repo_clone, repo_overview, skill, todo, tool_search, view, web_fetch, web_search, write
+            error: no tool is called "odd_echo": use a listed tool (apply_patch, bash, edit, glob, grep, lsp, question, read, repo_clone, repo_overview, skill, todo, tool_search, view, web_fetch, web_search, write)
 
             hint: haft tools list
             --- status 2
@@ -90,7 +90,7 @@ fn a_server_that_does_not_start_is_a_warning() {
 
             hint: haft mcp test odd
 
-            error: no tool is called "odd_echo": use one of apply_patch, bash, edit, glob, grep, lsp, question, read, repo_clone, repo_overview, skill, todo, tool_search, view, web_fetch, web_search, write
+            error: no tool is called "odd_echo": use a listed tool (apply_patch, bash, edit, glob, grep, lsp, question, read, repo_clone, repo_overview, skill, todo, tool_search, view, web_fetch, web_search, write)
 
             hint: haft tools list
             --- status 2

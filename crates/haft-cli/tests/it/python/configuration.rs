@@ -33,7 +33,7 @@ fn what_nobody_trusts_offers_no_tools() {
         hint: haft trust /world/work/haft.toml
 
         warning: permissions: "finance_price" names no tool and no capability (unless it is a tool that is left out)
-        error: no tool is called "finance_price": use one of apply_patch, bash, edit, glob, grep, lsp, question, read, repo_clone, repo_overview, skill, todo, tool_search, view, web_fetch, web_search, write
+        error: no tool is called "finance_price": use a listed tool (apply_patch, bash, edit, glob, grep, lsp, question, read, repo_clone, repo_overview, skill, todo, tool_search, view, web_fetch, web_search, write)
 
         hint: haft tools list
         --- status 2
@@ -134,7 +134,7 @@ fn an_interpreter_is_needed_only_for_what_is_not_known_yet() {
     world.check(&CALL, &expect![[r#"
         --- stderr
         warning: tools/finance_price.py: Python's parser ended with status 3 over it; it printed "broken"; check the tools in tools
-        error: no tool is called "finance_price": use one of apply_patch, bash, edit, glob, grep, lsp, question, read, repo_clone, repo_overview, skill, todo, tool_search, view, web_fetch, web_search, write
+        error: no tool is called "finance_price": use a listed tool (apply_patch, bash, edit, glob, grep, lsp, question, read, repo_clone, repo_overview, skill, todo, tool_search, view, web_fetch, web_search, write)
 
         hint: haft tools list
         --- status 2
@@ -158,7 +158,7 @@ fn an_interpreter_that_is_missing_or_too_old_is_said() {
     world.check(&CALL, &expect![[r#"
         --- stderr
         warning: the Python tools in tools are left out: the interpreter "python9" is not on PATH: install Python 3.8 or later, or name another interpreter
-        error: no tool is called "finance_price": use one of apply_patch, bash, edit, glob, grep, lsp, question, read, repo_clone, repo_overview, skill, todo, tool_search, view, web_fetch, web_search, write
+        error: no tool is called "finance_price": use a listed tool (apply_patch, bash, edit, glob, grep, lsp, question, read, repo_clone, repo_overview, skill, todo, tool_search, view, web_fetch, web_search, write)
 
         hint: haft tools list
         --- status 2
@@ -190,7 +190,7 @@ fn an_interpreter_that_is_missing_or_too_old_is_said() {
     world.check(&CALL, &expect![[r#"
         --- stderr
         warning: the Python tools in tools are left out: /world/home/python9: Python 3.8 or later is needed, this is 3.6.1; name a newer one as interpreter of the [[python]] entry
-        error: no tool is called "finance_price": use one of apply_patch, bash, edit, glob, grep, lsp, question, read, repo_clone, repo_overview, skill, todo, tool_search, view, web_fetch, web_search, write
+        error: no tool is called "finance_price": use a listed tool (apply_patch, bash, edit, glob, grep, lsp, question, read, repo_clone, repo_overview, skill, todo, tool_search, view, web_fetch, web_search, write)
 
         hint: haft tools list
         --- status 2

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::super::InputSchema;
+use super::super::{InputSchema, ParameterNames};
 use super::*;
 
 const REFUSED: &str = "input: expected what can be checked against the schema of the tool in 1000000 steps, found more: give less, \
@@ -16,7 +16,11 @@ fn nested(levels: usize) -> Value {
 #[track_caller]
 fn check(schema: Value, input: &Value, expect: Option<&str>) {
     let compiled = InputSchema::compile(&schema).unwrap();
-    assert_eq!(compiled.violation_message(input).as_deref(), expect, "{schema}");
+    assert_eq!(
+        compiled.violation_message(input, &ParameterNames::default()).as_deref(),
+        expect,
+        "{schema}"
+    );
 }
 
 /// A schema whose part refers to itself twice for the same field, by these references.

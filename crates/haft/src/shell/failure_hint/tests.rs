@@ -55,7 +55,7 @@ fn a_protected_name_is_said_to_be_one() {
     check(
         "error: could not write config file .git/config: Device or resource busy\nfatal: it failed",
         expect![[
-            r#".git/config is protected by ".git/config", because others run or obey what it says: leave it, or ask the user to change it, or to list the pattern under unprotect of [sandbox] in haft.toml"#
+            r#".git/config is protected, because others run or obey what it says: leave it, or ask the user to change it, or to list the pattern under unprotect of [sandbox] in haft.toml"#
         ]],
     );
     check(
