@@ -73,7 +73,9 @@ impl Catalog {
 
     /// Replaces the tools. Calls that have begun keep the tools of their version.
     ///
-    /// The error names a requirement of a tool that is not valid. The current tools then stay.
+    /// # Errors
+    ///
+    /// Names a requirement of a tool that is not valid. The current tools then stay.
     pub fn replace(&self, registry: Registry) -> Result<(), PatternError> {
         // The requirements of the agent do not depend on the version.
         let mut offer = CatalogVersion::new(registry, &self.agent_requirements, 0)?;

@@ -46,10 +46,12 @@ impl Connection {
     /// stricter one decides. The accesses of a call must lie within both. The answer «always» of a person holds in
     /// both, but lifts no restriction.
     ///
-    /// Both ask the same person, count against the same quotas and have the same skills. The restricted connection has
-    /// a separate todo list and separate tools from `tool_search`. It does not see the sidecars of this one.
+    /// Both ask the same person, count against the same quotas and have the same skills. The restricted connection
+    /// has a separate todo list and separate tools from `tool_search`. It does not see the sidecars of this one.
     ///
-    /// The error names a rule, a pattern or a requirement of the restrictions that is not valid.
+    /// # Errors
+    ///
+    /// Names a rule, a pattern or a requirement of the restrictions that is not valid.
     pub fn restrict(&self, narrowing: Restrictions) -> Result<Self, RuntimeError> {
         let state = self.state.restrict(narrowing)?;
         Ok(Self { state: Arc::new(state), runs: Arc::clone(&self.runs) })
@@ -72,10 +74,12 @@ impl Connection {
         run.front_end == self.state.front_end && run.root == workspace
     }
 
-    /// Explains the decision about a call: which rule decides each access, and what would change it. This executes and
-    /// records nothing and asks no person; it does ask watchdogs.
+    /// Explains the decision about a call: which rule decides each access, and what would change it. This executes
+    /// and records nothing and asks no person; it does ask watchdogs.
     ///
-    /// A refusal is part of the explanation, not an error.
+    /// # Errors
+    ///
+    /// Fails if the journal cannot be read. A refusal is part of the explanation, not an error.
     pub async fn explain(&self, tool: &str, input: Value) -> Result<CallExplanation, RunError> {
         // The run never begins, so its name cannot clash with another run.
         let run = self.run(RunId::parse("explained")?);
@@ -133,7 +137,10 @@ impl Connection {
 
     /// Reads a sidecar of this connection, given its absolute path.
     ///
-    /// The error is `NotFound` for a path of the workspace. Any other path that is no sidecar is an error as well.
+    /// # Errors
+    ///
+    /// `NotFound` for a path of the workspace. Every other path that is no sidecar is an error as well, and so is a
+    /// sidecar that cannot be read.
     pub fn read_sidecar(&self, path: &Path) -> io::Result<Vec<u8>> {
         let text = path.to_string_lossy();
         let (place, _) =

@@ -75,8 +75,12 @@ pub enum FrontMatterKind {
 }
 
 impl<'a> FrontMatter<'a> {
-    /// Parts a text at the lines of dashes. Only the front matter must be UTF-8 for that: the text may be cut anywhere
-    /// after it.
+    /// Parts a text at the lines of dashes. Only the front matter must be UTF-8 for that: the text may be cut
+    /// anywhere after it.
+    ///
+    /// # Errors
+    ///
+    /// Says that one of the two lines of dashes is missing, or that the front matter is not UTF-8.
     pub fn split(bytes: &'a [u8]) -> Result<Self, FrontMatterFault> {
         let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes);
         let mut lines = bytes.split_inclusive(|byte| *byte == b'\n');
@@ -111,11 +115,19 @@ impl<'a> FrontMatter<'a> {
     }
 
     /// Returns what stands below.
+    ///
+    /// # Errors
+    ///
+    /// Says that the text is not UTF-8.
     pub fn body(&self) -> Result<&'a str, FrontMatterFault> {
         std::str::from_utf8(self.body).map_err(|_| fault(None, "expected UTF-8, found other bytes"))
     }
 
     /// Returns all fields with their lines.
+    ///
+    /// # Errors
+    ///
+    /// Says where the front matter is not YAML, or that it has no keys.
     pub fn fields(&self) -> Result<Vec<FrontMatterField>, FrontMatterFault> {
         let not_table = "expected front matter of lines «key: value», found something else";
         match self.read::<FrontMatterKind>() {

@@ -33,7 +33,11 @@ pub struct InputSchema {
 }
 
 impl InputSchema {
-    /// Compiles a JSON Schema. The error says why the schema is not valid, or that it refers to a file or a host.
+    /// Compiles a JSON Schema.
+    ///
+    /// # Errors
+    ///
+    /// Says why the schema is not valid, or that it refers to a file or a host.
     pub fn compile(schema: &Value) -> Result<Self, String> {
         Self::build(&jsonschema::options(), schema)
     }

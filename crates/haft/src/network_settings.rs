@@ -36,12 +36,18 @@ impl Default for NetworkSettings {
 impl NetworkSettings {
     /// Returns the TLS settings with trusted authorities, for callers that connect themselves.
     ///
-    /// Reads the file of authorities. The error says that the file does not exist, is not PEM or has no authorities.
+    /// # Errors
+    ///
+    /// Says that the file of authorities does not exist, is not PEM or has no authorities.
     pub fn tls(&self) -> Result<ClientConfig, String> {
         tls_config(self.authorities.as_ref())
     }
 
     /// Returns TLS settings without trusted authorities, for clients that need TLS settings but do not encrypt.
+    ///
+    /// # Errors
+    ///
+    /// Says that the TLS library supports no common protocol version.
     pub fn tls_without_authorities(&self) -> Result<ClientConfig, String> {
         tls_without_authorities()
     }

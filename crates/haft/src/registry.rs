@@ -76,7 +76,11 @@ impl UntrustedTools {
 }
 
 impl Registry {
-    /// Returns a registry of these tools. The error names the first tool that [`add`](Self::add) refuses.
+    /// Returns a registry of these tools.
+    ///
+    /// # Errors
+    ///
+    /// Names the first tool that [`add`](Self::add) refuses.
     pub fn new(tools: impl IntoIterator<Item = Tool>) -> Result<Self, RegistryError> {
         let mut registry = Self::default();
         for tool in tools {
@@ -87,9 +91,12 @@ impl Registry {
 
     /// Adds a tool.
     ///
-    /// The error says that the definition is not valid, or that another tool has the id or the wire name. haft logs a
-    /// warning about a tool of [`Effect::Once`] that does not take the context, because a retry of such a tool repeats
-    /// its effect.
+    /// haft logs a warning about a tool of [`Effect::Once`] that does not take the context, because a retry of such a
+    /// tool repeats its effect.
+    ///
+    /// # Errors
+    ///
+    /// Says that the definition is not valid, or that another tool has the id or the wire name.
     pub fn add(&mut self, tool: Tool) -> Result<(), RegistryError> {
         let contract = Arc::clone(tool.valid_contract()?);
         let id = contract.id.clone();
@@ -122,8 +129,11 @@ impl Registry {
         self.find(name).is_none() && self.untrusted.contains(name)
     }
 
-    /// Keeps only the tools with these ids. If no tool has one of the ids, the error lists such ids and the registry
-    /// stays as it was.
+    /// Keeps only the tools with these ids.
+    ///
+    /// # Errors
+    ///
+    /// Lists the ids that no tool has. The registry then stays as it was.
     pub fn keep_only(&mut self, ids: &[ToolId]) -> Result<(), Vec<ToolId>> {
         let unknown: Vec<ToolId> =
             ids.iter().filter(|id| !self.tools.contains_key(id)).cloned().collect();

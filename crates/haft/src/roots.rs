@@ -59,7 +59,9 @@ pub enum WorkspaceRootsError {
 impl WorkspaceRoots {
     /// Opens the directory `first` as the workspace root, and `others` as further roots.
     ///
-    /// The error says which directory cannot be opened, or which root lies inside another one.
+    /// # Errors
+    ///
+    /// Names the directory that cannot be opened, or the root that lies inside another one.
     pub fn open(first: &Path, others: &[PathBuf]) -> Result<Self, WorkspaceRootsError> {
         let others =
             others.iter().map(|path| WorkspaceRoot::open(path)).collect::<Result<_, _>>()?;

@@ -75,6 +75,11 @@ impl Run {
     /// Passes a call through the pipeline.
     ///
     /// Dropping the future cancels the call; its effect until then is still recorded.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the journal fails, if another process owns the run, or if the call cannot stand at its place of the
+    /// run. A refusal or a failure of the tool is an envelope, not an error. See [`RunError`] for what is recorded.
     pub async fn call(&self, call: Call) -> Result<Envelope, RunError> {
         self.call_with_timing(call, EnvelopeTiming::AfterRecord).await.map(|(envelope, _)| envelope)
     }
@@ -83,8 +88,12 @@ impl Run {
     /// journal.
     ///
     /// This is for drivers whose further calls depend on the answer. The journal keeps records of those calls only
-    /// together with this outcome, so a resumed run has both or neither. The driver must not show the answer to others
-    /// until the [`PendingRecord`] succeeds. Failures and refusals are recorded first.
+    /// together with this outcome, so a resumed run has both or neither. The driver must not show the answer to
+    /// others until the [`PendingRecord`] succeeds. Failures and refusals are recorded first.
+    ///
+    /// # Errors
+    ///
+    /// As those of [`Run::call`].
     pub async fn call_before_record(
         &self,
         call: Call,
@@ -134,6 +143,10 @@ impl Run {
 
     /// Returns the warning that a driver of this attempt needs first: which effects of earlier attempts may already
     /// have happened. Returns `None` if there are no such effects, as in every first attempt.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the address of the attempt is not valid or the journal cannot be read.
     pub async fn retry_warning(
         &self,
         place: &TaskAttempt,
@@ -149,11 +162,14 @@ impl Run {
         pipeline::rehearse(arrived, &self.state.history, &self.state.connection).await
     }
 
-    /// Takes the lease of the run now instead of with its first call. If another process owns the run, the error names
-    /// it.
+    /// Takes the lease of the run now instead of with its first call.
     ///
-    /// This process keeps the lease while this handle or a clone of it exists. A process can still lose the lease, for
-    /// example if its machine slept. Calls and all other writes then fail until the run is opened again.
+    /// This process keeps the lease while this handle or a clone of it exists. A process can still lose the lease,
+    /// for example if its machine slept. Calls and all other writes then fail until the run is opened again.
+    ///
+    /// # Errors
+    ///
+    /// Names the process that owns the run, if it is another one.
     pub async fn take_lease(&self) -> Result<(), RunError> {
         self.state.lease().await?;
         self.state.is_opened.store(true, Ordering::Relaxed);
@@ -165,6 +181,10 @@ impl Run {
     ///
     /// If this process lost the lease, this call does not take it again. Others may have written since, and these
     /// messages would not answer theirs.
+    ///
+    /// # Errors
+    ///
+    /// Fails if this process does not have the lease, or if the journal fails. No message is then recorded.
     pub async fn record_session(
         &self,
         records: Vec<SessionRecord>,
@@ -176,6 +196,10 @@ impl Run {
     }
 
     /// Keeps a text in the content store, apart from the rows of the journal. This takes the lease of the run.
+    ///
+    /// # Errors
+    ///
+    /// Fails if another process owns the run, or if the content store cannot be written.
     pub async fn keep_content(&self, text: String) -> Result<ContentDigest, RunError> {
         self.state.lease().await?;
         let lease = self.held_lease()?;
@@ -184,6 +208,10 @@ impl Run {
     }
 
     /// Removes all texts of the run from the content store. This does not take a lost lease again.
+    ///
+    /// # Errors
+    ///
+    /// Fails if this process does not have the lease, or if the content store cannot be written.
     pub async fn remove_contents(&self) -> Result<(), RunError> {
         let lease = self.held_lease()?;
         let journal = &self.state.connection.shared.parts.journal;
@@ -192,6 +220,10 @@ impl Run {
 
     /// Sets a message of the session and all later ones aside, and returns their number. This does not take a lost
     /// lease again.
+    ///
+    /// # Errors
+    ///
+    /// Fails if this process does not have the lease, if the session has no such message, or if the journal fails.
     pub async fn rewind_session(&self, from: &MessageId, at_ms: u64) -> Result<u64, RunError> {
         let lease = self.held_lease()?;
         let journal = &self.state.connection.shared.parts.journal;

@@ -31,7 +31,9 @@ struct RuntimeState {
 impl Runtime {
     /// Returns a runtime of these parts.
     ///
-    /// The error names a rule, a pattern or a requirement that is not valid. Nothing is opened or started yet.
+    /// # Errors
+    ///
+    /// Names a rule, a pattern or a requirement that is not valid. Nothing is opened or started yet.
     pub fn new(parts: RuntimeParts) -> Result<Self, RuntimeError> {
         let shared = Arc::new(RuntimeShared::new(parts)?);
         let runs = Arc::new(RunRegistry::new(Arc::clone(&shared)));
@@ -63,11 +65,13 @@ impl Runtime {
         self.0.server_processes.lock().unwrap_or_else(PoisonError::into_inner).push(extensions);
     }
 
-    /// Takes over the runs of dead processes, and marks their open calls as in doubt. If the files show the outcome of
-    /// a call, haft settles it. haft also reverts changes of their programs at protected paths. Front ends call this
-    /// when they start. From this call on, calls wait until the future has ended; all else may go on.
+    /// Takes over the runs of dead processes, and marks their open calls as in doubt. If the files show the outcome
+    /// of a call, haft settles it. haft also reverts changes of their programs at protected paths. Front ends call
+    /// this when they start. From this call on, calls wait until the future has ended; all else may go on.
     ///
-    /// The error comes from the journal. Runs that were recovered before the error stay recovered.
+    /// # Errors
+    ///
+    /// Fails if the journal fails. Runs that were recovered before the error stay recovered.
     pub fn recover(
         &self,
     ) -> impl Future<Output = Result<RunRecovery, JournalError>> + Send + use<> {
@@ -102,7 +106,9 @@ impl Runtime {
 
     /// Opens a connection for one front end.
     ///
-    /// The error says that the connection's name or one of its rules is not valid.
+    /// # Errors
+    ///
+    /// Says that the connection's name or one of its rules is not valid.
     pub fn open_connection(&self, options: ConnectionOptions) -> Result<Connection, RuntimeError> {
         Connection::open(Arc::clone(&self.0.runs), options)
     }

@@ -102,7 +102,11 @@ pub enum ServerProcessError {
 }
 
 impl ServerProcesses {
-    /// Returns the settings from which programs get their grants. The error names a rule that is not valid.
+    /// Returns the settings from which programs get their grants.
+    ///
+    /// # Errors
+    ///
+    /// Names a rule that is not valid.
     pub fn new(parts: ServerProcessParts) -> Result<Self, ServerProcessError> {
         let ServerProcessParts { launcher, sandbox, roots, environment, rules, variables } = parts;
         let rules = RuleSet::compile(rules, &variables, Conditions::default())?;
@@ -121,8 +125,10 @@ impl ServerProcesses {
 
     /// Grants the program `name` its required files and hosts, and returns its launcher.
     ///
-    /// The error names a requirement that is not valid, a pattern that is no directory, or a directory that the sandbox
-    /// or a rule keeps from the program.
+    /// # Errors
+    ///
+    /// Names a requirement that is not valid, a pattern that is no directory, or a directory that the sandbox or a
+    /// rule keeps from the program.
     pub fn grant(
         &self,
         name: &ToolId,

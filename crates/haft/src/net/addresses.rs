@@ -30,6 +30,11 @@ pub enum AddressError {
 
 impl NetworkSettings {
     /// Returns the public addresses of a URL's host, and never none.
+    ///
+    /// # Errors
+    ///
+    /// Says that the URL is not valid, that the host has no address in time, or that an address is not
+    /// public.
     pub async fn public_addresses(&self, url: &str) -> Result<Vec<SocketAddr>, AddressError> {
         let target = HttpTarget::parse(url).map_err(|err| AddressError::Unknown(err.message))?;
         let addresses =

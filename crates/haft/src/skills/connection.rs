@@ -172,6 +172,10 @@ fn skill_index(skills: &[SkillSummary]) -> String {
 }
 
 /// Reads a skill as it is now.
+///
+/// # Errors
+///
+/// Says that the directory of the skill was replaced by a link, or that its text is gone or not valid.
 pub fn load_skill(skill: &Skill) -> Result<LoadedSkill, ToolError> {
     read(skill).map(|kept| kept.skill)
 }

@@ -48,7 +48,11 @@ impl RootChanges {
         self.composed.paths().map(|path| self.root.path().join(path)).collect()
     }
 
-    /// Returns how the text of a path changed. The error says that the store cannot read one of the two texts.
+    /// Returns how the text of a path changed.
+    ///
+    /// # Errors
+    ///
+    /// Says that the store cannot read one of the two texts.
     pub fn unified(&self, change: &PathChange) -> Result<UnifiedDiff, SnapshotStoreError> {
         self.store.unified_diff(change)
     }
@@ -71,6 +75,10 @@ impl RootChanges {
 
     /// Returns the paths that undoing would overwrite or remove and that haft cannot record first with these options.
     /// Their current contents would be lost.
+    ///
+    /// # Errors
+    ///
+    /// Lists the paths where other changes are in the way, or says that the root or the store cannot be read.
     pub fn unrecordable_paths(
         &self,
         overwrite: OverwritePolicy,
@@ -82,15 +90,22 @@ impl RootChanges {
         self.despite_index(record, overwrite)
     }
 
-    /// Returns the changes that undoing would make now. If other changes are in the way, the error lists their paths.
-    /// Changes no file.
+    /// Returns the changes that undoing would make now. Changes no file.
+    ///
+    /// # Errors
+    ///
+    /// Lists the paths where other changes are in the way, or says that the root or the store cannot be read.
     pub fn rehearse(&self, overwrite: OverwritePolicy) -> Result<RestoreReport, RestoreError> {
         let preview = |overwrite| self.store.preview_undo(&self.root, &self.composed, overwrite);
         self.despite_index(preview, overwrite)
     }
 
-    /// Restores the state before the changes. If other changes are in the way, the error lists their paths and no file
-    /// is changed.
+    /// Restores the state before the changes.
+    ///
+    /// # Errors
+    ///
+    /// Lists the paths where other changes are in the way; no file is then changed. Fails as well if the root cannot
+    /// be written or the store cannot be read.
     pub fn undo(&self, overwrite: OverwritePolicy) -> Result<RestoreReport, RestoreError> {
         let undo = |overwrite| self.store.undo(&self.root, &self.composed, overwrite);
         self.despite_index(undo, overwrite)

@@ -162,6 +162,10 @@ impl SnapshotHistory {
 
     /// Returns the runs of the selected calls, the selected run first. Subagents of a session work in separate runs.
     /// The changes of a session include theirs, so their runs are returned too.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the journal does not have the run or cannot be read.
     pub async fn runs(&self, of: &CallSelection) -> Result<Vec<RunId>, SnapshotHistoryError> {
         match of {
             CallSelection::Call(call) => Ok(vec![call.scope.run.clone()]),
@@ -173,8 +177,11 @@ impl SnapshotHistory {
 
     /// Returns the changes of the calls, for each root with recorded snapshots.
     ///
-    /// If the journal has no complete record of a single call, the error is `NotRecorded`. Of several calls, those
-    /// without a record are left out; see [`unrecorded`](Self::unrecorded).
+    /// # Errors
+    ///
+    /// `NotRecorded` if the journal has no complete record of a single call. Of several calls, those without a record
+    /// are left out; see [`unrecorded`](Self::unrecorded). Fails as well if the journal, a root or a store cannot be
+    /// read.
     pub async fn changes(
         &self,
         of: &CallSelection,
@@ -216,8 +223,12 @@ impl SnapshotHistory {
         }
     }
 
-    /// Returns the calls without a record that may have changed files, each with the likely reason. For a single call,
-    /// this is empty: [`changes`](Self::changes) then returns an error.
+    /// Returns the calls without a record that may have changed files, each with the likely reason. For a single
+    /// call, this is empty: [`changes`](Self::changes) then returns an error.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the journal does not have the run or the call, or cannot be read.
     pub async fn unrecorded(
         &self,
         of: &CallSelection,
@@ -251,7 +262,13 @@ impl SnapshotHistory {
         Ok(unrecorded)
     }
 
-    /// Removes snapshots that belong to no call of the journal any more. Stores in use are skipped until the next time.
+    /// Removes snapshots that belong to no call of the journal any more. Stores in use are skipped until the next
+    /// time.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the journal cannot be read, or if a store cannot be read or written. Stores that were pruned before
+    /// stay pruned.
     pub async fn prune(&self) -> Result<SnapshotsPruned, SnapshotHistoryError> {
         let mut pruned = SnapshotsPruned::default();
         let directory = self.directory.clone();
