@@ -14,8 +14,9 @@ pub struct CredentialOwner {
     pub owner: &'static str,
     /// The page that says where they are.
     pub source: &'static str,
-    /// The files and directories. `~/` is the home directory. `$NAME` is the value of a variable: a directory if a path
-    /// follows, else one path or several with colons between.
+    /// The files and directories. `~/` is the home directory. What lies below a directory of the XDG specification there, such
+    /// as `~/.config/`, is also below the directory that its variable names. `$NAME` is the value of a variable: a directory if
+    /// a path follows, else one path or several with colons between.
     pub places: &'static [&'static str],
     /// The commands that use the secrets. haft names them for rules about these commands.
     pub programs: &'static [&'static str],
@@ -23,19 +24,22 @@ pub struct CredentialOwner {
     pub in_roots: &'static [&'static str],
 }
 
+/// The directories below the home directory that the XDG specification lets a variable move.
+/// <https://specifications.freedesktop.org/basedir-spec/latest/>
+const XDG_DIRECTORIES: &[(&str, &str)] = &[
+    (".config/", "XDG_CONFIG_HOME"),
+    (".local/share/", "XDG_DATA_HOME"),
+    (".cache/", "XDG_CACHE_HOME"),
+];
+
 /// The places that are hidden from every command and every tool, in the order of the owners.
 pub const CREDENTIALS: &[CredentialOwner] = &[
     owner(
         "1Password CLI",
         "https://developer.1password.com/docs/cli/config-directories/",
-        &["$XDG_CONFIG_HOME/op", "~/.config/op", "~/.op"],
+        &["$OP_CONFIG_DIR", "~/.config/op", "~/.op"],
     )
     .used_by(&["op"]),
-    owner(
-        "age",
-        "https://github.com/FiloSottile/age",
-        &["$XDG_CONFIG_HOME/sops", "~/.config/age", "~/.config/sops"],
-    ),
     owner("aider", "https://aider.chat/docs/llms/openrouter.html", &["~/.aider"]),
     owner(
         "Alibaba Cloud CLI",
@@ -51,15 +55,23 @@ pub const CREDENTIALS: &[CredentialOwner] = &[
     owner(
         "Anaconda",
         "https://docs.anaconda.com/anaconda-repository/user-guide/tasks/client/",
-        &["~/.conda/.condarc", "~/.condarc", "~/.continuum"],
+        &[
+            "$BINSTAR_CONFIG_DIR",
+            "$CONDARC",
+            "~/.conda/.condarc",
+            "~/.condarc",
+            "~/.config/binstar",
+            "~/.continuum",
+        ],
     )
     .used_by(&["anaconda", "conda"]),
     owner(
         "Argo CD",
         "https://argo-cd.readthedocs.io/en/stable/user-guide/commands/argocd/",
-        &["~/.argocd", "~/.config/argocd"],
+        &["$ARGOCD_CONFIG_DIR", "~/.argocd", "~/.config/argocd"],
     )
     .used_by(&["argocd"]),
+    owner("Atuin", "https://docs.atuin.sh/configuration/config/", &["~/.local/share/atuin"]),
     owner(
         "AWS CLI",
         "https://docs.aws.amazon.com/cli/latest/userguide/cli-configure-files.html",
@@ -77,12 +89,26 @@ pub const CREDENTIALS: &[CredentialOwner] = &[
         "https://www.gnu.org/software/bash/manual/html_node/Bash-History-Facilities.html",
         &["~/.bash_history"],
     ),
-    owner("Bitwarden CLI", "https://bitwarden.com/help/cli/", &["~/.config/Bitwarden CLI"])
-        .used_by(&["bw"]),
+    owner(
+        "Bitwarden CLI",
+        "https://bitwarden.com/help/cli/",
+        &["$BITWARDENCLI_APPDATA_DIR", "~/.config/Bitwarden CLI"],
+    )
+    .used_by(&["bw"]),
     owner("boto", "https://boto.cloudhackers.com/en/latest/boto_config_tut.html", &["~/.boto"]),
-    owner("Bun", "https://bun.sh/docs/runtime/bunfig", &["~/.bunfig.toml"]),
-    owner("Bundler", "https://bundler.io/man/bundle-config.1.html", &["~/.bundle/config"])
-        .used_by(&["bundle"]),
+    owner("Bun", "https://bun.com/docs/runtime/bunfig", &["~/.bunfig.toml"]),
+    owner(
+        "Bundler",
+        "https://bundler.io/man/bundle-config.1.html",
+        &["$BUNDLE_USER_CONFIG", "$BUNDLE_USER_HOME/config", "~/.bundle/config"],
+    )
+    .used_by(&["bundle"]),
+    owner(
+        "Cabal",
+        "https://cabal.readthedocs.io/en/stable/config.html",
+        &["$CABAL_CONFIG", "~/.cabal/config", "~/.config/cabal/config"],
+    )
+    .used_by(&["cabal"]),
     owner(
         "Cargo",
         "https://doc.rust-lang.org/cargo/reference/config.html#credentials",
@@ -102,12 +128,41 @@ pub const CREDENTIALS: &[CredentialOwner] = &[
     owner(
         "Claude Code",
         "https://code.claude.com/docs/en/authentication",
-        &["$CLAUDE_CONFIG_DIR/.credentials.json", "~/.claude.json", "~/.claude/.credentials.json"],
+        &[
+            "$CLAUDE_CONFIG_DIR/.claude.json",
+            "$CLAUDE_CONFIG_DIR/.credentials.json",
+            "~/.claude.json",
+            "~/.claude/.claude.json",
+            "~/.claude/.credentials.json",
+            "~/.claude/backups",
+        ],
     ),
+    owner(
+        "Cline",
+        "https://docs.cline.bot/getting-started/config",
+        &[
+            "$CLINE_DATA_DIR",
+            "$CLINE_DIR/data/secrets.json",
+            "$CLINE_DIR/data/settings",
+            "~/.cline/data/secrets.json",
+            "~/.cline/data/settings",
+        ],
+    ),
+    owner(
+        "cloudflared",
+        "https://developers.cloudflare.com/cloudflare-one/connections/connect-networks/",
+        &["~/.cloudflared"],
+    )
+    .used_by(&["cloudflared"]),
     owner(
         "Codex",
         "https://developers.openai.com/codex/auth",
-        &["$CODEX_HOME/auth.json", "~/.codex/auth.json"],
+        &[
+            "$CODEX_HOME/.credentials.json",
+            "$CODEX_HOME/auth.json",
+            "~/.codex/.credentials.json",
+            "~/.codex/auth.json",
+        ],
     ),
     owner(
         "Composer",
@@ -118,17 +173,50 @@ pub const CREDENTIALS: &[CredentialOwner] = &[
     owner(
         "Conan",
         "https://docs.conan.io/2/reference/commands/remote.html",
-        &["~/.conan/.conan.db", "~/.conan2/credentials.json"],
+        &[
+            "$CONAN_HOME/.conan.db",
+            "$CONAN_HOME/credentials.json",
+            "~/.conan/.conan.db",
+            "~/.conan2/.conan.db",
+            "~/.conan2/credentials.json",
+            "~/.conan2/source_credentials.json",
+        ],
     )
     .used_by(&["conan"]),
     owner(
         "containers",
-        "https://github.com/containers/image/blob/main/docs/containers-auth.json.5.md",
-        &["$REGISTRY_AUTH_FILE", "~/.config/containers/auth.json"],
+        "https://github.com/containers/container-libs/tree/main/image/docs",
+        &[
+            "$REGISTRY_AUTH_FILE",
+            "$XDG_RUNTIME_DIR/containers/auth.json",
+            "~/.config/containers/auth.json",
+        ],
     )
     .used_by(&["buildah", "podman", "skopeo"]),
+    owner(
+        "Continue",
+        "https://docs.continue.dev/reference",
+        &[
+            "$CONTINUE_GLOBAL_DIR/.env",
+            "$CONTINUE_GLOBAL_DIR/auth.json",
+            "$CONTINUE_GLOBAL_DIR/config.yaml",
+            "~/.continue/.env",
+            "~/.continue/auth.json",
+            "~/.continue/config.yaml",
+        ],
+    ),
+    owner(
+        "Coursier",
+        "https://get-coursier.io/docs/other-credentials",
+        &["~/.config/coursier/credentials.properties"],
+    )
+    .used_by(&["cs"]),
     owner("CPAN", "https://metacpan.org/dist/CPAN-Uploader/view/bin/cpan-upload", &["~/.pause"]),
-    owner("Crush", "https://github.com/charmbracelet/crush", &["~/.local/share/crush"]),
+    owner(
+        "Crush",
+        "https://github.com/charmbracelet/crush",
+        &["$CRUSH_GLOBAL_CONFIG", "$CRUSH_GLOBAL_DATA", "~/.config/crush", "~/.local/share/crush"],
+    ),
     owner(
         "Cursor CLI",
         "https://cursor.com/docs/cli/reference/authentication",
@@ -158,10 +246,12 @@ pub const CREDENTIALS: &[CredentialOwner] = &[
         &["$DOCKER_CONFIG", "~/.docker/config.json", "~/.dockercfg"],
     )
     .used_by(&["docker"]),
+    owner("Doppler CLI", "https://docs.doppler.com/docs/cli", &["~/.doppler"])
+        .used_by(&["doppler"]),
     owner(
         "Exoscale CLI",
         "https://community.exoscale.com/tools/command-line-interface/",
-        &["~/.config/exoscale"],
+        &["$EXOSCALE_CONFIG", "~/.config/exoscale", "~/.exoscale"],
     )
     .used_by(&["exo"]),
     owner("Firebase CLI", "https://firebase.google.com/docs/cli", &["~/.config/configstore"])
@@ -169,20 +259,28 @@ pub const CREDENTIALS: &[CredentialOwner] = &[
     owner(
         "Firefox",
         "https://support.mozilla.org/en-US/kb/profiles-where-firefox-stores-user-data",
-        &["~/.mozilla"],
+        &["~/.config/mozilla", "~/.mozilla", "~/.var/app/org.mozilla.firefox", "~/snap/firefox"],
     ),
     owner(
         "fish",
         "https://fishshell.com/docs/current/cmds/history.html",
         &["~/.local/share/fish/fish_history"],
     ),
-    owner("Fly", "https://fly.io/docs/flyctl/", &["~/.config/fly", "~/.fly"])
+    owner("Fly", "https://fly.io/docs/flyctl/", &["$FLY_CONFIG_DIR", "~/.fly"])
         .used_by(&["fly", "flyctl"]),
     owner(
         "Gemini CLI",
-        "https://geminicli.com/docs/get-started/authentication/",
+        "https://geminicli.com/docs/reference/configuration/",
         &[
+            "$GEMINI_CLI_HOME/.gemini/.env",
+            "$GEMINI_CLI_HOME/.gemini/a2a-oauth-tokens.json",
+            "$GEMINI_CLI_HOME/.gemini/gemini-credentials.json",
+            "$GEMINI_CLI_HOME/.gemini/google_accounts.json",
+            "$GEMINI_CLI_HOME/.gemini/mcp-oauth-tokens.json",
+            "$GEMINI_CLI_HOME/.gemini/oauth_creds.json",
             "~/.gemini/.env",
+            "~/.gemini/a2a-oauth-tokens.json",
+            "~/.gemini/gemini-credentials.json",
             "~/.gemini/google_accounts.json",
             "~/.gemini/mcp-oauth-tokens.json",
             "~/.gemini/oauth_creds.json",
@@ -191,26 +289,48 @@ pub const CREDENTIALS: &[CredentialOwner] = &[
     owner(
         "git",
         "https://git-scm.com/docs/git-credential-store",
-        &["$XDG_CONFIG_HOME/git/credentials", "~/.config/git/credentials", "~/.git-credentials"],
+        &["~/.config/git/credentials", "~/.git-credentials"],
     )
     .used_by(&["git"])
     .in_roots(&[".git-credentials"]),
     owner(
+        "Git Credential Manager",
+        "https://github.com/git-ecosystem/git-credential-manager/tree/main/docs",
+        &["$GCM_PLAINTEXT_STORE_PATH", "~/.gcm/store"],
+    )
+    .used_by(&["git"]),
+    owner(
         "GitHub CLI",
         "https://cli.github.com/manual/gh_auth_login",
-        &["$GH_CONFIG_DIR", "$XDG_CONFIG_HOME/gh", "~/.config/gh"],
+        &["$GH_CONFIG_DIR", "~/.config/gh"],
     )
     .used_by(&["gh"]),
     owner(
         "GitHub Copilot",
-        "https://docs.github.com/en/copilot/how-tos/set-up/install-copilot-cli",
-        &["~/.config/github-copilot", "~/.copilot/config.json"],
+        "https://docs.github.com/en/copilot/reference/copilot-cli-reference",
+        &[
+            "$COPILOT_HOME/config.json",
+            "$COPILOT_HOME/mcp-oauth-config",
+            "$COPILOT_HOME/mcp-secrets",
+            "$COPILOT_HOME/providers.json",
+            "$COPILOT_PROVIDERS_CONFIG",
+            "~/.config/github-copilot",
+            "~/.copilot/config.json",
+            "~/.copilot/mcp-oauth-config",
+            "~/.copilot/mcp-secrets",
+            "~/.copilot/providers.json",
+        ],
     ),
-    owner("GitLab CLI", "https://docs.gitlab.com/cli/", &["~/.config/glab-cli"]).used_by(&["glab"]),
+    owner(
+        "GitLab CLI",
+        "https://docs.gitlab.com/cli/",
+        &["$GLAB_CONFIG_DIR", "~/.config/glab-cli"],
+    )
+    .used_by(&["glab"]),
     owner(
         "GNOME Keyring",
         "https://wiki.gnome.org/Projects/GnomeKeyring",
-        &["$XDG_DATA_HOME/keyrings", "~/.local/share/keyrings"],
+        &["~/.local/share/keyrings"],
     ),
     owner(
         "GnuPG",
@@ -221,18 +341,18 @@ pub const CREDENTIALS: &[CredentialOwner] = &[
     owner(
         "Google Cloud CLI",
         "https://cloud.google.com/sdk/docs/configurations",
-        &[
-            "$CLOUDSDK_CONFIG",
-            "$GOOGLE_APPLICATION_CREDENTIALS",
-            "$XDG_CONFIG_HOME/gcloud",
-            "~/.config/gcloud",
-        ],
+        &["$CLOUDSDK_CONFIG", "$GOOGLE_APPLICATION_CREDENTIALS", "~/.config/gcloud"],
     )
     .used_by(&["bq", "gcloud", "gsutil"]),
     owner(
         "goose",
-        "https://block.github.io/goose/docs/guides/config-files",
-        &["~/.config/goose/secrets.yaml"],
+        "https://github.com/aaif-goose/goose/blob/main/documentation/docs/guides/config-files.md",
+        &[
+            "$GOOSE_PATH_ROOT/config/secrets.yaml",
+            "~/.config/goose/databricks",
+            "~/.config/goose/githubcopilot",
+            "~/.config/goose/secrets.yaml",
+        ],
     ),
     owner(
         "Gradle",
@@ -240,8 +360,17 @@ pub const CREDENTIALS: &[CredentialOwner] = &[
         &["$GRADLE_USER_HOME/gradle.properties", "~/.gradle/gradle.properties"],
     )
     .used_by(&["gradle"]),
-    owner("Helm", "https://helm.sh/docs/helm/helm_registry_login/", &["~/.config/helm/registry"])
-        .used_by(&["helm"]),
+    owner(
+        "Helm",
+        "https://helm.sh/docs/helm/helm_registry_login/",
+        &[
+            "$HELM_REGISTRY_CONFIG",
+            "$HELM_REPOSITORY_CONFIG",
+            "~/.config/helm/registry",
+            "~/.config/helm/repositories.yaml",
+        ],
+    )
+    .used_by(&["helm"]),
     owner(
         "Hetzner Cloud CLI",
         "https://github.com/hetznercloud/cli",
@@ -254,8 +383,7 @@ pub const CREDENTIALS: &[CredentialOwner] = &[
         &["$HEX_HOME/hex.config", "~/.hex/hex.config"],
     )
     .used_by(&["mix"]),
-    owner("hub", "https://hub.github.com/hub.1.html", &["$XDG_CONFIG_HOME/hub", "~/.config/hub"])
-        .used_by(&["hub"]),
+    owner("hub", "https://hub.github.com/hub.1.html", &["~/.config/hub"]).used_by(&["hub"]),
     owner(
         "Hugging Face",
         "https://huggingface.co/docs/huggingface_hub/package_reference/environment_variables",
@@ -282,11 +410,34 @@ pub const CREDENTIALS: &[CredentialOwner] = &[
         &["~/.ivy2/.credentials", "~/.sbt/.credentials"],
     ),
     owner(
+        "JFrog CLI",
+        "https://docs.jfrog-applications.jfrog.io/jfrog-applications/jfrog-cli",
+        &["$JFROG_CLI_HOME_DIR", "~/.jfrog"],
+    )
+    .used_by(&["jf", "jfrog"]),
+    owner(
         "Kaggle",
         "https://github.com/Kaggle/kaggle-api",
-        &["$KAGGLE_CONFIG_DIR/kaggle.json", "~/.config/kaggle", "~/.kaggle"],
+        &["$KAGGLE_CONFIG_DIR", "~/.config/kaggle", "~/.kaggle"],
     )
     .used_by(&["kaggle"]),
+    owner(
+        "Kimi CLI",
+        "https://github.com/MoonshotAI/kimi-cli",
+        &[
+            "$KIMI_SHARE_DIR/config.toml",
+            "$KIMI_SHARE_DIR/credentials",
+            "$KIMI_SHARE_DIR/mcp-oauth",
+            "~/.kimi/config.toml",
+            "~/.kimi/credentials",
+            "~/.kimi/mcp-oauth",
+        ],
+    ),
+    owner(
+        "Kiro CLI",
+        "https://docs.docker.com/ai/sandboxes/agents/kiro/",
+        &["~/.local/share/kiro-cli"],
+    ),
     owner(
         "Kubernetes",
         "https://kubernetes.io/docs/concepts/configuration/organize-cluster-access-kubeconfig/",
@@ -296,12 +447,12 @@ pub const CREDENTIALS: &[CredentialOwner] = &[
     owner(
         "KWallet",
         "https://docs.kde.org/stable5/en/kwalletmanager/kwallet5/",
-        &["$XDG_DATA_HOME/kwalletd", "~/.local/share/kwalletd"],
+        &["~/.local/share/kwalletd"],
     ),
     owner(
         "Linode CLI",
         "https://techdocs.akamai.com/cloud-computing/docs/cli",
-        &["~/.config/linode-cli"],
+        &["$LINODE_CLI_CONFIG", "~/.config/linode-cli"],
     )
     .used_by(&["linode-cli"]),
     owner(
@@ -338,12 +489,12 @@ pub const CREDENTIALS: &[CredentialOwner] = &[
     owner(
         "llm",
         "https://llm.datasette.io/en/stable/setup.html",
-        &["~/.config/io.datasette.llm/keys.json"],
+        &["$LLM_USER_PATH/keys.json", "~/.config/io.datasette.llm/keys.json"],
     ),
     owner(
         "LuaRocks",
         "https://github.com/luarocks/luarocks/blob/main/docs/luarocks_upload.md",
-        &["~/.luarocks/upload_config.lua"],
+        &["~/.config/luarocks/upload_config.lua", "~/.luarocks/upload_config.lua"],
     )
     .used_by(&["luarocks"]),
     owner(
@@ -359,6 +510,11 @@ pub const CREDENTIALS: &[CredentialOwner] = &[
     )
     .used_by(&["hg"]),
     owner(
+        "Mistral Vibe",
+        "https://github.com/mistralai/mistral-vibe",
+        &["$VIBE_HOME/.env", "~/.vibe/.env"],
+    ),
+    owner(
         "Modal",
         "https://modal.com/docs/reference/modal.config",
         &["$MODAL_CONFIG_PATH", "~/.modal.toml"],
@@ -370,6 +526,8 @@ pub const CREDENTIALS: &[CredentialOwner] = &[
         &["/etc/mysql/debian.cnf", "~/.my.cnf", "~/.mylogin.cnf", "~/.mysql_history"],
     )
     .used_by(&["mysql", "mysqldump"]),
+    owner("Neon CLI", "https://neon.com/docs/reference/neon-cli", &["~/.config/neonctl"])
+        .used_by(&["neonctl"]),
     owner(
         "Netlify CLI",
         "https://docs.netlify.com/api-and-cli-guides/cli-guides/get-started-with-cli/",
@@ -402,11 +560,7 @@ pub const CREDENTIALS: &[CredentialOwner] = &[
         &["~/.config/NuGet", "~/.nuget/NuGet", "~/.nuget/NuGet.Config"],
     )
     .used_by(&["dotnet", "nuget"]),
-    owner(
-        "opencode",
-        "https://opencode.ai/docs/providers/",
-        &["~/.local/share/opencode/auth.json", "~/.local/share/opencode/mcp-auth.json"],
-    ),
+    owner("opencode", "https://opencode.ai/docs/providers/", &["~/.local/share/opencode"]),
     owner(
         "OpenSSH",
         "https://man.openbsd.org/ssh#FILES",
@@ -420,13 +574,24 @@ pub const CREDENTIALS: &[CredentialOwner] = &[
     )
     .used_by(&["git", "rsync", "scp", "sftp", "ssh"]),
     owner(
+        "OpenTofu",
+        "https://opentofu.org/docs/cli/config/config-file/",
+        &["~/.config/opentofu", "~/.tofurc"],
+    )
+    .used_by(&["tofu"]),
+    owner(
         "Oracle Cloud CLI",
         "https://docs.oracle.com/en-us/iaas/Content/API/Concepts/sdkconfig.htm",
-        &["~/.oci"],
+        &["$OCI_CLI_CONFIG_FILE", "~/.oci"],
     )
     .used_by(&["oci"]),
     owner("pass", "https://www.passwordstore.org/", &["$PASSWORD_STORE_DIR", "~/.password-store"])
         .used_by(&["pass"]),
+    owner(
+        "Pi",
+        "https://github.com/badlogic/pi-mono",
+        &["$PI_CODING_AGENT_DIR/auth.json", "~/.pi/agent/auth.json"],
+    ),
     owner(
         "pip",
         "https://pip.pypa.io/en/stable/topics/configuration/",
@@ -434,50 +599,72 @@ pub const CREDENTIALS: &[CredentialOwner] = &[
     )
     .used_by(&["pip"]),
     owner(
+        "pixi and rattler",
+        "https://pixi.sh/latest/deployment/authentication/",
+        &["$RATTLER_AUTH_FILE", "~/.rattler"],
+    )
+    .used_by(&["pixi"]),
+    owner(
         "PlanetScale CLI",
         "https://planetscale.com/docs/reference/planetscale-cli",
         &["~/.config/planetscale"],
     )
     .used_by(&["pscale"]),
-    owner("pnpm", "https://pnpm.io/cli/config", &["~/.config/pnpm/rc"]).used_by(&["pnpm"]),
+    owner("pnpm", "https://pnpm.io/cli/config", &["~/.config/pnpm/auth.ini", "~/.config/pnpm/rc"])
+        .used_by(&["pnpm"]),
     owner(
         "Poetry",
         "https://python-poetry.org/docs/repositories/#configuring-credentials",
-        &["~/.config/pypoetry/auth.toml"],
+        &["$POETRY_CONFIG_DIR/auth.toml", "~/.config/pypoetry/auth.toml"],
     )
     .used_by(&["poetry"]),
     owner(
         "PostgreSQL",
         "https://www.postgresql.org/docs/current/libpq-pgpass.html",
-        &["$PGPASSFILE", "~/.pgpass", "~/.psql_history"],
+        &["$PGPASSFILE", "$PGSERVICEFILE", "~/.pg_service.conf", "~/.pgpass", "~/.psql_history"],
     )
     .used_by(&["pg_dump", "psql"]),
     owner(
         "Pulumi",
         "https://www.pulumi.com/docs/iac/cli/commands/pulumi_login/",
-        &["$PULUMI_HOME/credentials.json", "~/.pulumi/credentials.json"],
+        &[
+            "$PULUMI_CREDENTIALS_PATH/credentials.json",
+            "$PULUMI_HOME/credentials.json",
+            "~/.pulumi/credentials.json",
+        ],
     )
     .used_by(&["pulumi"]),
     owner("PyPI", "https://packaging.python.org/en/latest/specifications/pypirc/", &["~/.pypirc"])
         .used_by(&["twine"]),
     owner(
         "Python",
-        "https://docs.python.org/3/library/site.html#module-sitecustomize",
-        &["~/.python_history"],
+        "https://docs.python.org/3/library/site.html#rlcompleter-config",
+        &["$PYTHON_HISTORY", "~/.python_history"],
     ),
     owner(
         "Qwen Code",
-        "https://qwenlm.github.io/qwen-code-docs/",
-        &["~/.qwen/.env", "~/.qwen/oauth_creds.json"],
+        "https://qwenlm.github.io/qwen-code-docs/en/users/configuration/settings",
+        &[
+            "$QWEN_HOME/.env",
+            "$QWEN_HOME/mcp-oauth-tokens.json",
+            "$QWEN_HOME/oauth_creds.json",
+            "~/.qwen/.env",
+            "~/.qwen/mcp-oauth-tokens.json",
+            "~/.qwen/oauth_creds.json",
+        ],
     ),
-    owner("Railway CLI", "https://docs.railway.com/guides/cli", &["~/.railway"])
-        .used_by(&["railway"]),
+    owner("Railway CLI", "https://docs.railway.com/cli", &["~/.railway"]).used_by(&["railway"]),
     owner(
         "rclone",
         "https://rclone.org/docs/#config-file",
-        &["$RCLONE_CONFIG", "$XDG_CONFIG_HOME/rclone", "~/.config/rclone"],
+        &["$RCLONE_CONFIG", "~/.config/rclone", "~/.rclone.conf"],
     )
     .used_by(&["rclone"]),
+    owner(
+        "Roo Code CLI",
+        "https://github.com/RooCodeInc/Roo-Code",
+        &["~/.roo/cli-credentials.json"],
+    ),
     owner(
         "RubyGems",
         "https://guides.rubygems.org/api-key-scopes/",
@@ -485,16 +672,25 @@ pub const CREDENTIALS: &[CredentialOwner] = &[
     )
     .used_by(&["gem"]),
     owner("s3cmd", "https://s3tools.org/kb/item14.htm", &["~/.s3cfg"]).used_by(&["s3cmd"]),
-    owner("Scaleway CLI", "https://github.com/scaleway/scaleway-cli", &["~/.config/scw"])
-        .used_by(&["scw"]),
-    owner("Sentry CLI", "https://docs.sentry.io/cli/configuration/", &["~/.sentryclirc"])
-        .used_by(&["sentry-cli"]),
+    owner(
+        "Scaleway CLI",
+        "https://github.com/scaleway/scaleway-cli",
+        &["$SCW_CONFIG_PATH", "~/.config/scw"],
+    )
+    .used_by(&["scw"]),
+    owner(
+        "Sentry CLI",
+        "https://docs.sentry.io/cli/configuration/",
+        &["$SENTRY_CONFIG_DIR", "$SENTRY_PROPERTIES", "~/.sentry", "~/.sentryclirc"],
+    )
+    .used_by(&["sentry-cli"]),
     owner(
         "Snowflake",
         "https://docs.snowflake.com/en/developer-guide/snowflake-cli/connecting/configure-cli",
-        &["$SNOWFLAKE_HOME", "~/.config/snowflake", "~/.snowflake", "~/.snowsql"],
+        &["$SNOWFLAKE_HOME", "~/.config/snowflake", "~/.snowflake", "~/.snowsql", "~/.snowsql.cnf"],
     )
     .used_by(&["snow", "snowsql"]),
+    owner("SOPS", "https://github.com/getsops/sops", &["~/.config/sops"]),
     owner("SQLite", "https://sqlite.org/cli.html", &["~/.sqlite_history"]),
     owner("Stripe CLI", "https://docs.stripe.com/stripe-cli", &["~/.config/stripe"])
         .used_by(&["stripe"]),
@@ -518,12 +714,21 @@ pub const CREDENTIALS: &[CredentialOwner] = &[
         &["$TF_CLI_CONFIG_FILE", "~/.terraform.d/credentials.tfrc.json", "~/.terraformrc"],
     )
     .used_by(&["terraform"]),
-    owner("Turso CLI", "https://docs.turso.tech/cli/introduction", &["~/.config/turso"])
-        .used_by(&["turso"]),
+    owner(
+        "Turso CLI",
+        "https://docs.turso.tech/cli/introduction",
+        &["$TURSO_CONFIG_FOLDER", "~/.config/turso"],
+    )
+    .used_by(&["turso"]),
     owner(
         "uv",
         "https://docs.astral.sh/uv/concepts/authentication/http/",
-        &["$UV_CREDENTIALS_DIR", "$XDG_DATA_HOME/uv/credentials", "~/.local/share/uv/credentials"],
+        &[
+            "$PYX_CREDENTIALS_DIR",
+            "$UV_CREDENTIALS_DIR",
+            "~/.local/share/pyx/credentials",
+            "~/.local/share/uv/credentials",
+        ],
     )
     .used_by(&["uv"]),
     owner(
@@ -532,12 +737,27 @@ pub const CREDENTIALS: &[CredentialOwner] = &[
         &["~/.vault-token"],
     )
     .used_by(&["vault"]),
-    owner("Vercel CLI", "https://vercel.com/docs/cli", &["~/.local/share/com.vercel.cli"])
-        .used_by(&["vercel"]),
+    owner(
+        "Vercel CLI",
+        "https://vercel.com/docs/project-configuration/global-configuration",
+        &[
+            "~/.local/share/com.vercel.cli",
+            "~/.local/share/com.vercel.token",
+            "~/.local/share/now",
+            "~/.now",
+        ],
+    )
+    .used_by(&["vercel"]),
+    owner(
+        "vsce",
+        "https://code.visualstudio.com/api/working-with-extensions/publishing-extension",
+        &["~/.vsce"],
+    )
+    .used_by(&["vsce"]),
     owner(
         "Wrangler",
         "https://developers.cloudflare.com/workers/wrangler/",
-        &["~/.config/.wrangler", "~/.wrangler"],
+        &["~/.config/.wrangler", "~/.config/cloudflare", "~/.wrangler"],
     )
     .used_by(&["wrangler"]),
     owner("Yarn", "https://yarnpkg.com/configuration/yarnrc", &["~/.yarnrc", "~/.yarnrc.yml"])
@@ -546,7 +766,7 @@ pub const CREDENTIALS: &[CredentialOwner] = &[
     owner(
         "zsh",
         "https://zsh.sourceforge.io/Doc/Release/Options.html#History",
-        &["~/.zsh_history"],
+        &["$HISTFILE", "~/.histfile", "~/.zsh_history"],
     ),
 ];
 
@@ -602,7 +822,10 @@ pub(super) fn credential_paths(
 /// Returns the paths that a place of the table names.
 fn paths_of(place: &str, variable: &dyn Fn(&str) -> Option<OsString>, home: &Path) -> Vec<PathBuf> {
     if let Some(name) = place.strip_prefix("~/") {
-        return vec![home.join(name)];
+        let moved = XDG_DIRECTORIES.iter().filter_map(|(directory, moves)| {
+            Some(directory_of(variable, moves)?.join(name.strip_prefix(directory)?))
+        });
+        return moved.chain([home.join(name)]).collect();
     }
     let Some(named) = place.strip_prefix('$') else { return vec![PathBuf::from(place)] };
     match named.split_once('/') {
@@ -614,7 +837,8 @@ fn paths_of(place: &str, variable: &dyn Fn(&str) -> Option<OsString>, home: &Pat
             let Some(value) = variable(named) else { return Vec::new() };
             // Most of them name one place, whose name may hold a colon.
             let all = std::iter::once(PathBuf::from(&value)).chain(std::env::split_paths(&value));
-            all.filter(|place| place.is_absolute()).collect()
+            // `/dev/null` is how people say that there is no such file.
+            all.filter(|place| place.is_absolute() && !place.starts_with("/dev")).collect()
         }
     }
 }
@@ -648,6 +872,8 @@ mod tests {
             "KUBECONFIG" => Some(OsString::from("/elsewhere/kube.yaml::/elsewhere/other.yaml")),
             "GNUPGHOME" => Some(OsString::from("/elsewhere/gnupg")),
             "PGPASSFILE" => Some(OsString::from("relative")),
+            "PIP_CONFIG_FILE" => Some(OsString::from("/dev/null")),
+            "XDG_CONFIG_HOME" => Some(OsString::from("/elsewhere/config")),
             _ => None,
         };
         let found = credential_paths(&variable, Path::new("/home/ada"));
@@ -656,12 +882,14 @@ mod tests {
             "/home/ada/.local/share/uv/credentials",
             "/tools/cargo/credentials.toml",
             "/elsewhere/gnupg",
+            "/elsewhere/config/gh",
+            "/home/ada/.config/gh",
             "/elsewhere/kube.yaml",
             "/elsewhere/other.yaml",
             "/etc/shadow",
         ] {
             assert!(found.contains(&PathBuf::from(place)), "{place} is missing");
         }
-        assert!(found.iter().all(|place| place.is_absolute()));
+        assert!(found.iter().all(|place| place.is_absolute() && !place.starts_with("/dev")));
     }
 }

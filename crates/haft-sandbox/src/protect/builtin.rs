@@ -52,12 +52,19 @@ pub const OBEYED_NAMES: &[ObeyedNames] = &[
     names(
         "Mercurial: hooks and extensions",
         "https://www.mercurial-scm.org/help/topics/config",
-        &[".hg/hgrc", ".hg/hgrc-not-shared", ".hg/sharedpath"],
+        &[".hg/hgrc", ".hg/hgrc-not-shared", ".hg/sharedpath", ".hgrc", ".config/hg/**"],
     ),
     names(
         "Jujutsu: programs and aliases",
-        "https://docs.jj-vcs.dev/latest/config/",
-        &[".jj/repo/config.toml", ".jj/repo/config-id", ".jj/workspace-config.toml"],
+        "https://github.com/jj-vcs/jj/blob/main/lib/src/secure_config.rs",
+        &[
+            ".jj/repo/config.toml",
+            ".jj/repo/config-id",
+            ".jj/workspace-config.toml",
+            ".jj/workspace-config-id",
+            ".jjconfig.toml",
+            ".config/jj/**",
+        ],
     ),
     // Shells read these when they start, if the workspace is a home directory or contains one.
     names(
@@ -70,13 +77,26 @@ pub const OBEYED_NAMES: &[ObeyedNames] = &[
             ".bash_login",
             ".bash_logout",
             ".bash_aliases",
+            ".bash_completion",
             ".inputrc",
         ],
     ),
     names(
         "zsh",
         "https://zsh.sourceforge.io/Doc/Release/Files.html",
-        &[".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout"],
+        // zsh runs a compiled file that is newer in the place of the text.
+        &[
+            ".zshrc",
+            ".zshenv",
+            ".zprofile",
+            ".zlogin",
+            ".zlogout",
+            ".zshrc.zwc",
+            ".zshenv.zwc",
+            ".zprofile.zwc",
+            ".zlogin.zwc",
+            ".zlogout.zwc",
+        ],
     ),
     names("ksh", "https://man.openbsd.org/ksh", &[".kshrc", ".mkshrc"]),
     names(
@@ -100,7 +120,7 @@ pub const OBEYED_NAMES: &[ObeyedNames] = &[
         "https://www.x.org/releases/current/doc/man/man1/xinit.1.xhtml",
         &[".pam_environment", ".xprofile", ".xsession", ".xsessionrc", ".xinitrc"],
     ),
-    names("tmux", "https://man.openbsd.org/tmux#FILES", &[".tmux.conf"]),
+    names("tmux", "https://man.openbsd.org/tmux#FILES", &[".tmux.conf", ".config/tmux/**"]),
     // On the search path of most shells, before the system's programs.
     names(
         "shells: programs on PATH",
@@ -116,7 +136,7 @@ pub const OBEYED_NAMES: &[ObeyedNames] = &[
     names(
         "direnv: runs it when a shell enters the directory",
         "https://direnv.net/man/direnv.1.html",
-        &[".envrc"],
+        &[".envrc", ".config/direnv/**"],
     ),
     names(
         "mise: variables, hooks and tools of a directory",
@@ -130,15 +150,20 @@ pub const OBEYED_NAMES: &[ObeyedNames] = &[
             ".mise/conf.d/**",
             "mise/config*.toml",
             ".config/mise.toml",
+            ".config/mise.*.toml",
             ".config/mise/**",
+            ".miserc.toml",
+            ".config/miserc.toml",
+            ".rtx.toml",
+            ".rtx.*.toml",
         ],
     ),
     // Programs that package managers run in any project, registries that they use, and passwords.
     names("npm", "https://docs.npmjs.com/cli/configuring-npm/npmrc", &[".npmrc"]),
     names(
-        "Yarn: the program that it runs in its place",
+        "Yarn: the program that it runs in its place, and plugins",
         "https://yarnpkg.com/configuration/yarnrc",
-        &[".yarnrc", ".yarnrc.yml"],
+        &[".yarnrc", ".yarnrc.yml", ".yarn/releases/**", ".yarn/plugins/**"],
     ),
     names(
         "Cargo",
@@ -158,8 +183,8 @@ pub const OBEYED_NAMES: &[ObeyedNames] = &[
     // Debuggers and interactive interpreters run these in the directory that they start in.
     names(
         "GDB",
-        "https://sourceware.org/gdb/current/onlinedocs/gdb.html/Startup.html",
-        &[".gdbinit"],
+        "https://sourceware.org/gdb/current/onlinedocs/gdb.html/Initialization-Files.html",
+        &[".gdbinit", ".gdbearlyinit", ".config/gdb/**"],
     ),
     names("LLDB", "https://lldb.llvm.org/man/lldb.html#configuration-files", &[".lldbinit"]),
     names("pdb of Python", "https://docs.python.org/3/library/pdb.html", &[".pdbrc"]),
@@ -168,8 +193,16 @@ pub const OBEYED_NAMES: &[ObeyedNames] = &[
         "https://perldoc.perl.org/perldebug#Debugger-Customization",
         &[".perldb"],
     ),
-    names("IRB of Ruby", "https://docs.ruby-lang.org/en/master/IRB.html", &[".irbrc"]),
-    names("Pry of Ruby", "https://github.com/pry/pry/wiki/Pry-rc", &[".pryrc"]),
+    names(
+        "IRB of Ruby",
+        "https://ruby.github.io/irb/Configurations_md.html",
+        &[".irbrc", "_irbrc", "$irbrc", "irb.rc", ".config/irb/irbrc"],
+    ),
+    names(
+        "Pry of Ruby",
+        "https://github.com/pry/pry/wiki/Pry-rc",
+        &[".pryrc", ".config/pry/pryrc"],
+    ),
     names(
         "IEx of Elixir",
         "https://hexdocs.pm/iex/IEx.html#module-the-iex-exs-file",
@@ -185,6 +218,7 @@ pub const OBEYED_NAMES: &[ObeyedNames] = &[
         "https://stat.ethz.ch/R-manual/R-devel/library/base/html/Startup.html",
         &[".Rprofile", ".Renviron"],
     ),
+    names("PsySH of PHP", "https://github.com/bobthecow/psysh/wiki/Configuration", &[".psysh.php"]),
     names("OCaml", "https://ocaml.org/manual/5.3/toplevel.html", &[".ocamlinit"]),
     // Editors: tasks that start with the folder, and paths of programs that they run.
     names(
@@ -196,19 +230,23 @@ pub const OBEYED_NAMES: &[ObeyedNames] = &[
     names(
         "development containers",
         "https://containers.dev/implementors/json_reference/",
-        &[".devcontainer/**"],
+        &[".devcontainer/**", ".devcontainer.json"],
     ),
     names(
         "IDEs of JetBrains",
         "https://www.jetbrains.com/help/idea/project-security.html",
         &[".idea/**"],
     ),
-    names("Zed", "https://zed.dev/docs/configuring-zed", &[".zed/**"]),
-    names("Helix", "https://docs.helix-editor.com/configuration.html", &[".helix/**"]),
+    names("Zed", "https://zed.dev/docs/configuring-zed", &[".zed/**", ".config/zed/**"]),
+    names(
+        "Helix",
+        "https://docs.helix-editor.com/configuration.html",
+        &[".helix/**", ".config/helix/**"],
+    ),
     names(
         "Vim",
         "https://vimhelp.org/starting.txt.html#.vimrc",
-        &[".exrc", ".vimrc", ".gvimrc", ".vim/**"],
+        &[".exrc", ".vimrc", ".gvimrc", ".vim/**", ".config/vim/**"],
     ),
     names(
         "Neovim and lazy.nvim",
@@ -218,7 +256,14 @@ pub const OBEYED_NAMES: &[ObeyedNames] = &[
     names(
         "Emacs",
         "https://www.gnu.org/software/emacs/manual/html_node/emacs/Directory-Variables.html",
-        &[".emacs", ".emacs.d/**", ".dir-locals.el", ".dir-locals-2.el"],
+        &[
+            ".emacs",
+            ".emacs.el",
+            ".emacs.d/**",
+            ".config/emacs/**",
+            ".dir-locals.el",
+            ".dir-locals-2.el",
+        ],
     ),
     // Agents: servers that they start, hooks, and permissions.
     names(
@@ -227,25 +272,83 @@ pub const OBEYED_NAMES: &[ObeyedNames] = &[
         &[".mcp.json"],
     ),
     names("Claude Code", "https://code.claude.com/docs/en/settings", &[".claude/**"]),
-    names("Cursor", "https://cursor.com/docs/context/mcp", &[".cursor/**"]),
+    names("Cursor", "https://cursor.com/docs/mcp", &[".cursor/**"]),
     names("Codex", "https://developers.openai.com/codex/config-reference", &[".codex/**"]),
-    names("Gemini CLI", "https://geminicli.com/docs/get-started/configuration/", &[".gemini/**"]),
-    names("Windsurf", "https://docs.windsurf.com/windsurf/cascade/mcp", &[".windsurf/**"]),
+    names("Gemini CLI", "https://geminicli.com/docs/reference/configuration/", &[".gemini/**"]),
+    names("Windsurf", "https://docs.devin.ai/desktop/cascade/hooks", &[".windsurf/**"]),
     names("Kiro", "https://kiro.dev/docs/mcp/configuration/", &[".kiro/**"]),
     names("aider", "https://aider.chat/docs/config/aider_conf.html", &[".aider.conf.yml"]),
-    names("Continue", "https://docs.continue.dev/reference", &[".continue/**"]),
+    names(
+        "Continue",
+        "https://docs.continue.dev/customize/deep-dives/mcp",
+        &[".continue/**", "*.continuerc.json"],
+    ),
     names(
         "opencode",
         "https://opencode.ai/docs/config/",
-        &["opencode.json", "opencode.jsonc", ".opencode/**"],
+        &[
+            "opencode.json",
+            "opencode.jsonc",
+            ".opencode.json",
+            ".opencode/**",
+            ".config/opencode/**",
+            "tui.json",
+            "tui.jsonc",
+        ],
     ),
-    names("Crush", "https://github.com/charmbracelet/crush", &["crush.json", ".crush.json"]),
-    names("Qwen Code", "https://qwenlm.github.io/qwen-code-docs/", &[".qwen/**"]),
+    names(
+        "Crush",
+        "https://github.com/charmbracelet/crush",
+        &[
+            "crush.json",
+            ".crush.json",
+            "crushrc",
+            ".crushrc",
+            ".crush/crush.json",
+            ".config/crush/**",
+        ],
+    ),
+    names(
+        "Qwen Code",
+        "https://qwenlm.github.io/qwen-code-docs/en/users/configuration/settings",
+        &[".qwen/**"],
+    ),
     names(
         "Roo Code",
         "https://docs.roocode.com/features/mcp/using-mcp-in-roo",
         &[".roo/**", ".roomodes"],
     ),
+    names(
+        "GitHub Copilot: hooks, servers and extensions of a repository",
+        "https://docs.github.com/en/copilot/reference/hooks-reference",
+        &[
+            ".github/hooks/**",
+            ".github/mcp.json",
+            ".github/lsp.json",
+            ".github/extensions/**",
+            ".github/copilot/**",
+            ".copilot/**",
+        ],
+    ),
+    names(
+        "goose: plugins of a project",
+        "https://github.com/aaif-goose/goose",
+        &[".agents/plugins/**", ".agents/hooks.json", ".agents/mcp_config.json"],
+    ),
+    names(
+        "Cline",
+        "https://docs.cline.bot/getting-started/config",
+        &[".cline/**", ".clinerules/hooks/**"],
+    ),
+    names(
+        "Kilo Code",
+        "https://kilo.ai/docs",
+        &["kilo.json", "kilo.jsonc", ".kilo/**", ".kilocode/**"],
+    ),
+    names("Factory", "https://docs.factory.ai/reference/hooks-reference", &[".factory/**"]),
+    names("Augment", "https://docs.augmentcode.com/cli/hooks", &[".augment/**"]),
+    names("Pi", "https://github.com/badlogic/pi-mono", &[".pi/**"]),
+    names("Mistral Vibe", "https://github.com/mistralai/mistral-vibe", &[".vibe/**"]),
     names(
         "Amazon Q",
         "https://docs.aws.amazon.com/amazonq/latest/qdeveloper-ug/command-line-mcp.html",
