@@ -118,7 +118,9 @@ async fn connect(
                     .close(SessionCloseCapabilities::new());
                 let capabilities = AgentCapabilities::new()
                     .load_session(true)
-                    .prompt_capabilities(PromptCapabilities::new().embedded_context(true))
+                    .prompt_capabilities(
+                        PromptCapabilities::new().embedded_context(true).image(true),
+                    )
                     .session_capabilities(sessions);
                 let haft = Implementation::new("haft", env!("CARGO_PKG_VERSION"));
                 let response = InitializeResponse::new(ProtocolVersion::V1)

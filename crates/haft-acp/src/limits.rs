@@ -5,6 +5,14 @@
 ///
 /// Limit (editors): the connection ends.
 pub const MESSAGE_BYTES_MAX: usize = 8 * 1024 * 1024;
+/// Images of a prompt.
+///
+/// Limit (editors): the prompt is refused.
+pub const PROMPT_IMAGES_MAX: usize = 20;
+/// All images of a prompt together, in bytes. Written in base64, they must fit into [`MESSAGE_BYTES_MAX`].
+///
+/// Limit (editors): the prompt is refused.
+pub const PROMPT_IMAGES_BYTES_MAX: usize = 5_000_000;
 /// Messages that wait for an editor to read them, before it is taken for gone.
 pub const MESSAGES_WAITING_MAX: usize = 100_000;
 /// Time that an editor which says nothing more has to read what it was told, in milliseconds.

@@ -1,17 +1,20 @@
-//! Converts an editor's prompt to text for the model. Embedded and linked files come under their names. Other content is refused, as the
-//! declared capabilities say.
+//! Converts an editor's prompt to a message for the model. Embedded and linked files come under their names. Content that the
+//! declared capabilities leave out is refused.
 
 use std::fmt::{self, Write as _};
 use std::path::PathBuf;
 
-use agent_client_protocol::v1::schema::{ContentBlock, EmbeddedResourceResource};
+use agent_client_protocol::v1::schema::{ContentBlock, EmbeddedResourceResource, ImageContent};
+use base64::prelude::{BASE64_STANDARD, Engine as _};
+use haft_model::{ModelImage, UserMessage};
 
 use crate::call_content::fenced;
+use crate::limits::{PROMPT_IMAGES_BYTES_MAX, PROMPT_IMAGES_MAX};
 
 /// The words of an editor's user and the files that the user attached.
 pub(crate) struct EditorPrompt {
-    /// The text for the model.
-    pub(crate) text: String,
+    /// The message for the model.
+    pub(crate) message: UserMessage,
     /// The files that the user attached by links, as absolute paths. The agent may read them wherever they lie.
     pub(crate) attached: Vec<PathBuf>,
 }
@@ -24,7 +27,47 @@ pub(crate) fn editor_prompt(blocks: &[ContentBlock]) -> Result<EditorPrompt, Str
     };
     let files = blocks.iter().filter_map(of_link).map(|file| PathBuf::from(file.path));
     let attached = files.filter(|path| path.is_absolute()).collect();
-    Ok(EditorPrompt { text: prompt_text(blocks)?, attached })
+    let images = prompt_images(blocks)?;
+    let text = prompt_text(blocks)?;
+    if text.trim().is_empty() && images.is_empty() {
+        return Err("the prompt is empty: say what is to be done".to_owned());
+    }
+    Ok(EditorPrompt { message: UserMessage { text, images }, attached })
+}
+
+/// Returns the images of a prompt, or the problem. Providers refuse a whole conversation for one image that they do not take.
+fn prompt_images(blocks: &[ContentBlock]) -> Result<Vec<ModelImage>, String> {
+    let mut images = Vec::new();
+    let mut bytes = 0;
+    for block in blocks {
+        let ContentBlock::Image(ImageContent { data, .. }) = block else { continue };
+        let decoded = BASE64_STANDARD.decode(data).map_err(|err| {
+            format!("an image of the prompt is no base64 ({err}): attach it again")
+        })?;
+        let Some(mime_type) = image_type(&decoded) else {
+            return Err("an image of the prompt is none of PNG, JPEG, GIF and WebP: convert it and attach it again".to_owned());
+        };
+        bytes += decoded.len();
+        if bytes > PROMPT_IMAGES_BYTES_MAX || images.len() == PROMPT_IMAGES_MAX {
+            return Err(format!(
+                "the images of the prompt are too large: a prompt takes at most {PROMPT_IMAGES_MAX} with \
+                 {PROMPT_IMAGES_BYTES_MAX} bytes in all; attach fewer or smaller ones"
+            ));
+        }
+        images.push(ModelImage { mime_type: mime_type.to_owned(), data: data.clone() });
+    }
+    Ok(images)
+}
+
+/// Returns the MIME type of an image that models take, by its first bytes. Editors may say another one.
+fn image_type(bytes: &[u8]) -> Option<&'static str> {
+    match bytes {
+        [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some("image/png"),
+        [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
+        [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => Some("image/gif"),
+        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some("image/webp"),
+        _ => None,
+    }
 }
 
 /// Returns the text of a prompt, or the problem.
@@ -45,21 +88,18 @@ fn prompt_text(blocks: &[ContentBlock]) -> Result<String, String> {
                 }
                 _ => return Err(unsupported_content("embedded files that are no text")),
             },
-            ContentBlock::Image(_) => return Err(unsupported_content("images")),
+            ContentBlock::Image(_) => {}
             ContentBlock::Audio(_) => return Err(unsupported_content("audio")),
             _ => return Err(unsupported_content("content of this type")),
         }
     }
     text.push_str(&embedded);
-    if text.trim().is_empty() {
-        return Err("the prompt is empty: say what is to be done".to_owned());
-    }
     Ok(text)
 }
 
 fn unsupported_content(what: &str) -> String {
     format!(
-        "{what} cannot be in a prompt: expected text, links and embedded texts, as the capabilities say"
+        "{what} cannot be in a prompt: expected text, images, links and embedded texts, as the capabilities say"
     )
 }
 
@@ -146,7 +186,8 @@ mod tests {
 
     fn check(blocks: Value, expect: &Expect) {
         let blocks: Vec<ContentBlock> = serde_json::from_value(blocks).unwrap();
-        expect.assert_eq(&prompt_text(&blocks).unwrap_or_else(|err| format!("ERROR {err}")));
+        let prompt = editor_prompt(&blocks).map(|prompt| prompt.message.text);
+        expect.assert_eq(&prompt.unwrap_or_else(|err| format!("ERROR {err}")));
     }
 
     #[test]
@@ -161,7 +202,7 @@ mod tests {
         let blocks: Vec<ContentBlock> = serde_json::from_value(blocks).unwrap();
         let prompt = editor_prompt(&blocks).unwrap();
         assert_eq!(prompt.attached, [PathBuf::from("/data/a b.csv")]);
-        assert!(prompt.text.starts_with("Look at [@a b.csv](/data/a b.csv) (line 3)"));
+        assert!(prompt.message.text.starts_with("Look at [@a b.csv](/data/a b.csv) (line 3)"));
     }
 
     #[test]
@@ -222,18 +263,51 @@ mod tests {
     }
 
     #[test]
+    fn images_go_to_the_model_as_what_they_are() {
+        let image = |data: &str| json!([{"type": "image", "data": data, "mimeType": "image/png"}]);
+        let blocks: Vec<ContentBlock> = serde_json::from_value(image("R0lGODlh")).unwrap();
+        let UserMessage { text, images } = editor_prompt(&blocks).unwrap().message;
+        assert_eq!(text, "", "an image alone is a prompt");
+        assert_eq!(
+            images,
+            [ModelImage { mime_type: "image/gif".to_owned(), data: "R0lGODlh".to_owned() }],
+            "the type comes from the bytes"
+        );
+        check(
+            image("R0lGO!"),
+            &expect![
+                "ERROR an image of the prompt is no base64 (Invalid symbol 33, offset 5.): attach it again"
+            ],
+        );
+        check(
+            image("QUJD"),
+            &expect![
+                "ERROR an image of the prompt is none of PNG, JPEG, GIF and WebP: convert it and attach it again"
+            ],
+        );
+        let many: Vec<Value> =
+            (0..=PROMPT_IMAGES_MAX).map(|_| image("R0lGODlh")[0].clone()).collect();
+        check(
+            Value::from(many),
+            &expect![
+                "ERROR the images of the prompt are too large: a prompt takes at most 20 with 5000000 bytes in all; attach fewer or smaller ones"
+            ],
+        );
+    }
+
+    #[test]
     fn what_was_not_declared_is_refused() {
         check(json!([]), &expect!["ERROR the prompt is empty: say what is to be done"]);
         check(
-            json!([{"type": "image", "data": "", "mimeType": "image/png"}]),
+            json!([{"type": "audio", "data": "", "mimeType": "audio/wav"}]),
             &expect![
-                "ERROR images cannot be in a prompt: expected text, links and embedded texts, as the capabilities say"
+                "ERROR audio cannot be in a prompt: expected text, images, links and embedded texts, as the capabilities say"
             ],
         );
         check(
             json!([{"type": "resource", "resource": {"uri": "file:///x", "blob": ""}}]),
             &expect![
-                "ERROR embedded files that are no text cannot be in a prompt: expected text, links and embedded texts, as the capabilities say"
+                "ERROR embedded files that are no text cannot be in a prompt: expected text, images, links and embedded texts, as the capabilities say"
             ],
         );
     }

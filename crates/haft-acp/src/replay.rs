@@ -1,16 +1,24 @@
 //! Converts the messages of a session to updates, for an editor that opens the session again. Calls are shown with their results.
 //! Rewound messages, summaries and notices are left out.
 
-use agent_client_protocol::v1::schema::SessionUpdate;
+use agent_client_protocol::v1::schema::{
+    ContentBlock, ContentChunk, ImageContent, MessageId, SessionUpdate,
+};
 use haft::Registry;
-use haft_agent::{ToolResultStatus, call_title};
+use haft_agent::{ToolResultStatus, call_title, prompt_image};
 use haft_contract::{Envelope, ToolKind};
 use haft_journal::{
     MessageFinish, MessageKind, MessagePart, MessageRole, PartKind, PartState, SessionMessage,
 };
+use haft_model::ModelImage;
 use serde_json::Value;
 
 use crate::updates::{AnnouncedCall, SessionUpdates, chunk};
+
+fn image_chunk(data: String, mime_type: String, message: &SessionMessage) -> ContentChunk {
+    ContentChunk::new(ContentBlock::Image(ImageContent::new(data, mime_type)))
+        .message_id(MessageId::from(message.id.to_string()))
+}
 
 /// Returns the updates for one message.
 pub(crate) fn message_updates(
@@ -28,7 +36,11 @@ pub(crate) fn message_updates(
         let text = || chunk(part.text.clone().unwrap_or_default(), Some(message.id.to_string()));
         match (part.kind, message.role) {
             (PartKind::Text, MessageRole::User) => {
-                shown.push(SessionUpdate::UserMessageChunk(text()))
+                let chunk = match prompt_image(part) {
+                    Some(ModelImage { mime_type, data }) => image_chunk(data, mime_type, message),
+                    None => text(),
+                };
+                shown.push(SessionUpdate::UserMessageChunk(chunk));
             }
             (PartKind::Text, MessageRole::Assistant) => {
                 shown.push(SessionUpdate::AgentMessageChunk(text()));

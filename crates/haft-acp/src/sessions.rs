@@ -221,8 +221,8 @@ impl AcpSessions {
         slot: &mut Option<AgentSession>,
         prompt: EditorPrompt,
     ) -> Result<TurnEnd, Error> {
-        let EditorPrompt { text, attached } = prompt;
-        let mut prompt = TurnPrompt::Message(text);
+        let EditorPrompt { message, attached } = prompt;
+        let mut prompt = TurnPrompt::Message(message);
         loop {
             let session = self.chosen_agent_session(&turn.session, slot).await?;
             // A file that cannot be added is one that calls cannot read, which their answers say.

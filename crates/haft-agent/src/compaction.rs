@@ -89,7 +89,7 @@ pub(crate) async fn compact_session(
         let answer = loop {
             let request = ModelRequest {
                 system: Some(agent.prompt.clone()),
-                messages: vec![ModelMessage::User(render_entries(covered, bytes_max))],
+                messages: vec![ModelMessage::User(render_entries(covered, bytes_max).into())],
                 cancellation: stop.child_token(),
                 ..ModelRequest::default()
             };

@@ -98,7 +98,7 @@ impl Subagents for SubagentDelegate {
             let child = child.map_err(|err| tool_error(&err))?;
             child.set_call_asker(parent.call_asker.get());
             parent.notify_observer(begun_event);
-            let prompt = TurnPrompt::Message(task.prompt);
+            let prompt = TurnPrompt::Message(task.prompt.into());
             let Some(background_slot) = background_slot else {
                 let result = self.run_in_foreground(child, prompt, cx).await;
                 return result.map_err(|err| tool_error(&err))?;
@@ -165,7 +165,7 @@ impl Subagents for SubagentDelegate {
                         match open::open_child_session(&self.parent, row).await {
                             Ok(child) => {
                                 let prompt = match child.history().await?.is_empty() {
-                                    true => TurnPrompt::Message(task.prompt),
+                                    true => TurnPrompt::Message(task.prompt.into()),
                                     false => TurnPrompt::Continue,
                                 };
                                 self.run_in_foreground(child, prompt, cx).await?

@@ -25,7 +25,7 @@ impl AgentSession {
                 AgentTurnEnd::Ended(end) => return Ok(end),
                 AgentTurnEnd::HandedOver { plan } => {
                     self.hand_over().await?;
-                    prompt = TurnPrompt::Message(handover_prompt(&plan));
+                    prompt = TurnPrompt::Message(handover_prompt(&plan).into());
                 }
             }
         }

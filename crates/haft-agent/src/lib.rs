@@ -58,4 +58,5 @@ pub use id::{RandomSource, SessionIdGenerator};
 pub use open::SessionChanges;
 pub use plan_exit::plan_exit_tool;
 pub use session::AgentSession;
+pub use transcript::prompt_image;
 pub use turn::{TurnEnd, TurnPrompt};

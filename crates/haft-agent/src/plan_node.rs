@@ -78,14 +78,14 @@ impl PlanNodeWork<'_> {
             Some(row) => {
                 let child = open::open_node_session(self.host, &row, agent).await?;
                 let prompt = match child.history().await?.is_empty() {
-                    true => TurnPrompt::Message(self.first_prompt(&child, address).await?),
+                    true => TurnPrompt::Message(self.first_prompt(&child, address).await?.into()),
                     false => TurnPrompt::Continue,
                 };
                 (child, prompt)
             }
             None => {
                 let child = self.begin(address, agent).await?;
-                let prompt = TurnPrompt::Message(self.first_prompt(&child, address).await?);
+                let prompt = TurnPrompt::Message(self.first_prompt(&child, address).await?.into());
                 (child, prompt)
             }
         };
@@ -206,7 +206,7 @@ impl PlanNodeWork<'_> {
                     "the agent gave no answer that satisfies the schema, and {repairs} repairs did not help: {problem}"
                 ))));
             }
-            prompt = TurnPrompt::Message(repair_request(&problem, written));
+            prompt = TurnPrompt::Message(repair_request(&problem, written).into());
         }
     }
 }

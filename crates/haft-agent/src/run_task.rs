@@ -39,7 +39,7 @@ impl Subagents for RunTaskSubagents {
                 let message = "no task can go on in the background here: leave background out, and the answer comes with the call";
                 return Err(ToolError::new(ErrorCode::InvalidInput, message).not_begun());
             }
-            let prompt = TurnPrompt::Message(task.prompt.clone());
+            let prompt = TurnPrompt::Message(task.prompt.clone().into());
             let child = self.begin(task, cx).await.map_err(|err| tool_error(&err).not_begun())?;
             self.run(child, prompt, cx).await.map_err(|err| tool_error(&err))?
         })
@@ -124,7 +124,7 @@ impl RunTaskSubagents {
                 let agent = self.host.any_agent(&row.agent)?;
                 let child = open::open_node_session(&self.host, &row, agent).await?;
                 let prompt = match child.history().await?.is_empty() {
-                    true => TurnPrompt::Message(task.prompt),
+                    true => TurnPrompt::Message(task.prompt.into()),
                     false => TurnPrompt::Continue,
                 };
                 self.run(child, prompt, cx).await?

@@ -9,6 +9,7 @@ use haft_journal::{
     MessageId, MessagePart, SessionDurability, SessionId, SessionMessage, SessionRecord,
     SessionRow, SessionStatus,
 };
+use haft_model::UserMessage;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -89,10 +90,12 @@ impl AgentSession {
         cancellation: CancellationToken,
     ) -> Result<AgentTurnEnd, AgentError> {
         match &prompt {
-            TurnPrompt::Message(text) if text.trim().is_empty() => {
+            TurnPrompt::Message(UserMessage { text, images })
+                if text.trim().is_empty() && images.is_empty() =>
+            {
                 return Err(AgentError::EmptyPrompt);
             }
-            TurnPrompt::Message(text) if text.len() > PROMPT_BYTES_MAX => {
+            TurnPrompt::Message(UserMessage { text, .. }) if text.len() > PROMPT_BYTES_MAX => {
                 let (found, bytes_max) = (text.len(), PROMPT_BYTES_MAX);
                 return Err(AgentError::PromptTooLong { found, bytes_max });
             }

@@ -9,14 +9,14 @@ use haft_journal::{
     MessageFinish, MessageId, MessageKind, MessagePart, MessageQuery, MessageRole, PartKind,
     SessionDurability, SessionMessage, SessionRecord, SessionRow, SessionStatus, TokenCounts,
 };
-use haft_model::ModelUsage;
+use haft_model::{ModelUsage, UserMessage};
 
 use crate::call_answer::set_call_unmade;
 use crate::error::AgentError;
 use crate::event::AgentEventKind;
 use crate::limits::{CALL_NAME_CHARS_MAX, TITLE_CHARS_MAX};
 use crate::session_context::AgentSessionContext;
-use crate::transcript::{TranscriptEntry, is_open_call, visible_entries};
+use crate::transcript::{TranscriptEntry, image_part, is_open_call, visible_entries};
 
 /// The maximum of rows in one record, well below the journal's limit.
 const RECORDS_AT_ONCE: usize = 1_024;
@@ -177,13 +177,18 @@ impl SessionLog {
     }
 
     /// Appends a person's prompt, durably. The first prompt gives the session its title.
-    pub(crate) async fn append_prompt(&mut self, text: String) -> Result<(), AgentError> {
+    pub(crate) async fn append_prompt(&mut self, prompt: UserMessage) -> Result<(), AgentError> {
+        let UserMessage { text, images } = prompt;
         if self.row.title.is_none() {
             let line = text.lines().map(str::trim).find(|line| !line.is_empty());
             self.row.title = line.map(|line| cut(&haft_contract::clean(line), TITLE_CHARS_MAX));
         }
         let message = self.new_message(MessageRole::User, MessageKind::Said);
-        let entry = self.text_entry(message, text);
+        let mut entry = self.text_entry(message, text);
+        for image in &images {
+            let part = self.new_part(&entry.message.id, PartKind::Text);
+            entry.parts.push(image_part(part, image));
+        }
         let session = self.row_record();
         self.append_message(entry, vec![session], SessionDurability::Durable).await
     }

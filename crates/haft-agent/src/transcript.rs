@@ -5,8 +5,8 @@ use haft_contract::{ContentPart, Envelope};
 use haft_journal::{
     MessageFinish, MessageKind, MessagePart, MessageRole, PartKind, SessionMessage,
 };
-use haft_model::{ModelImage, ModelMessage, ToolCall, ToolCallArguments};
-use serde_json::Value;
+use haft_model::{ModelImage, ModelMessage, ToolCall, ToolCallArguments, UserMessage};
+use serde_json::{Value, json};
 
 use crate::advice::sentence_for_agent;
 use crate::limits::{IMAGE_TOKENS, IMAGES_SENT_MAX};
@@ -66,7 +66,9 @@ pub(crate) fn visible_entries(entries: &[TranscriptEntry]) -> Vec<&TranscriptEnt
 pub(crate) fn limit_images(messages: &mut [ModelMessage], takes_images: bool) {
     let mut left = if takes_images { IMAGES_SENT_MAX } else { 0 };
     for message in messages.iter_mut().rev() {
-        if let ModelMessage::ToolResult { images, .. } = message {
+        if let ModelMessage::ToolResult { images, .. }
+        | ModelMessage::User(UserMessage { images, .. }) = message
+        {
             images.truncate(left);
             left -= images.len();
         }
@@ -85,11 +87,13 @@ pub(crate) fn model_messages(entries: &[&TranscriptEntry], model: &str) -> Vec<M
                 MessageKind::Said | MessageKind::Summary => text,
             };
             // Some providers want the two sides to alternate.
+            let images = entry.parts.iter().filter_map(prompt_image);
             if let Some(ModelMessage::User(last)) = messages.last_mut() {
-                last.push_str("\n\n");
-                last.push_str(&text);
+                last.text.push_str("\n\n");
+                last.text.push_str(&text);
+                last.images.extend(images);
             } else {
-                messages.push(ModelMessage::User(text));
+                messages.push(ModelMessage::User(UserMessage { text, images: images.collect() }));
             }
             continue;
         }
@@ -172,6 +176,24 @@ pub(crate) fn result_text(part: &MessagePart) -> String {
     text
 }
 
+/// Returns `part` as the part for an image of a prompt: its text describes the image, and the image lies in the content store.
+pub(crate) fn image_part(part: MessagePart, image: &ModelImage) -> MessagePart {
+    let ModelImage { mime_type, data } = image.clone();
+    let description = ContentPart::Image { mime_type, data }.text();
+    MessagePart {
+        text: Some(format!("\n{description}")),
+        input_json: Some(json!(image).to_string()),
+        lies_apart: true,
+        ..part
+    }
+}
+
+/// Returns the image of a prompt that a part is.
+pub fn prompt_image(part: &MessagePart) -> Option<ModelImage> {
+    let image = part.input_json.as_deref().filter(|_| part.kind == PartKind::Text)?;
+    serde_json::from_str(image).ok()
+}
+
 /// Returns the images in the result of a call.
 fn result_images(part: &MessagePart) -> Vec<ModelImage> {
     // Most results hold none, and are not parsed for it.
@@ -198,7 +220,8 @@ pub(crate) fn estimate_tokens(entries: &[&TranscriptEntry]) -> u64 {
     };
     let parts = || entries.iter().flat_map(|entry| &entry.parts);
     let bytes: usize = parts().map(part_bytes).sum();
-    let images: usize = parts().map(|part| result_images(part).len()).sum();
+    let images_of = |part| result_images(part).len() + usize::from(prompt_image(part).is_some());
+    let images: usize = parts().map(images_of).sum();
     let images = u64::try_from(images.min(IMAGES_SENT_MAX)).unwrap_or_default();
     u64::try_from(bytes).unwrap_or(u64::MAX) / CHARS_PER_TOKEN + images * IMAGE_TOKENS
 }

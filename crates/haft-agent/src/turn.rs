@@ -8,7 +8,7 @@ use haft_journal::{
     MessageFinish, MessageKind, MessagePart, MessageRole, SessionDurability, SessionMessage,
     SessionRow, SessionStatus,
 };
-use haft_model::{ModelError, ModelRequest, ModelUsage, ToolOffer};
+use haft_model::{ModelError, ModelRequest, ModelUsage, ToolOffer, UserMessage};
 use tokio_util::sync::CancellationToken;
 
 use crate::abandon;
@@ -28,8 +28,9 @@ use crate::transcript::{TranscriptEntry, limit_images, model_messages};
 /// The input that a turn begins with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TurnPrompt {
-    /// A message from a person. If an earlier process was killed, haft drops the calls that it had not begun.
-    Message(String),
+    /// A message from a person, with a text, images or both. If an earlier process was killed, haft drops the calls that it had
+    /// not begun.
+    Message(UserMessage),
     /// Resumes an unfinished turn, or reports ended background subagents to the model. If the last turn is finished, its
     /// answer is returned. If nothing was said yet, the answer is [`AgentError::NothingSaid`].
     Continue,
@@ -182,11 +183,11 @@ impl AgentTurn {
         }
         self.append_background_ends().await?;
         match prompt {
-            TurnPrompt::Message(text) => {
+            TurnPrompt::Message(message) => {
                 if self.log.row.parent_id.is_none() {
                     self.log.context.background.tree.reset_begun_count();
                 }
-                self.log.append_prompt(text).await?;
+                self.log.append_prompt(message).await?;
                 self.notify_begun();
             }
             TurnPrompt::Continue => {

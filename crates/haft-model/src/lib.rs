@@ -23,7 +23,9 @@ mod scripted;
 mod settings;
 
 pub use model::Model;
-pub use request::{ModelImage, ModelMessage, ModelRequest, ToolCall, ToolCallArguments, ToolOffer};
+pub use request::{
+    ModelImage, ModelMessage, ModelRequest, ToolCall, ToolCallArguments, ToolOffer, UserMessage,
+};
 
 pub use answer::{
     ModelAnswer, ModelAnswerEnd, ModelAnswerStream, ModelEvent, ModelRetry, ModelStopReason,

@@ -16,7 +16,7 @@ use crate::{ModelAnswerStream, ModelError, ModelRequest};
 /// impl Model for Echo {
 ///     fn respond(&self, request: ModelRequest) -> BoxFuture<'_, Result<ModelAnswerStream, ModelError>> {
 ///         let text = match request.messages.last() {
-///             Some(ModelMessage::User(text)) => text.clone(),
+///             Some(ModelMessage::User(message)) => message.text.clone(),
 ///             _ => String::new(),
 ///         };
 ///         let events = [ModelEvent::Text(text), ModelEvent::End(ModelAnswerEnd::default())];

@@ -28,8 +28,8 @@ pub struct ModelRequest {
 /// One message of a conversation.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ModelMessage {
-    /// The user's text.
-    User(String),
+    /// A message from the user.
+    User(UserMessage),
     /// The model's answer.
     Assistant {
         /// Its text, which may be empty.
@@ -50,8 +50,29 @@ pub enum ModelMessage {
     },
 }
 
+/// A message from the user: a text, and the images that come with it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct UserMessage {
+    /// The text.
+    pub text: String,
+    /// The images, in order. A model that takes none gets none.
+    pub images: Vec<ModelImage>,
+}
+
+impl From<String> for UserMessage {
+    fn from(text: String) -> Self {
+        Self { text, images: Vec::new() }
+    }
+}
+
+impl From<&str> for UserMessage {
+    fn from(text: &str) -> Self {
+        Self::from(text.to_owned())
+    }
+}
+
 /// An image that a model sees.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct ModelImage {
     /// Its MIME type.
     pub mime_type: String,
@@ -100,7 +121,7 @@ pub enum ToolCallArguments {
 impl ModelRequest {
     /// Returns a request with one message from the user.
     pub fn from_user_text(text: impl Into<String>) -> Self {
-        Self { messages: vec![ModelMessage::User(text.into())], ..Self::default() }
+        Self { messages: vec![ModelMessage::User(text.into().into())], ..Self::default() }
     }
 }
 

@@ -179,7 +179,7 @@ pub async fn make_plan(
     };
     let repairs_max = brief.repairs_max.min(REPAIRS_MAX);
     let mut usage = ModelUsage::default();
-    let mut messages = vec![ModelMessage::User(opening.clone())];
+    let mut messages = vec![ModelMessage::User(opening.clone().into())];
     let mut repairs = 0;
     (brief.observer)(&PlanningStep::Asking);
     loop {
@@ -220,12 +220,12 @@ pub async fn make_plan(
         });
         // Only the last answer goes along: a model that sees all of its mistakes repeats them, and pays for each.
         messages = vec![
-            ModelMessage::User(opening.clone()),
+            ModelMessage::User(opening.clone().into()),
             ModelMessage::Assistant {
                 text: prompt::repeated(&answer.text),
                 tool_calls: Vec::new(),
             },
-            ModelMessage::User(prompt::repair(&problems)),
+            ModelMessage::User(prompt::repair(&problems).into()),
         ];
     }
 }

@@ -126,3 +126,32 @@ async fn nobody_works_on_whom_a_turn_left_that_broke_off() {
     check(runs().stopping(ReplyStopReason::Length), None, "max_tokens").await;
     check(runs().stopping(ReplyStopReason::Refused), None, "refusal").await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_plan_that_the_user_agrees_to_is_carried_out_by_another_agent() {
+    let last =
+        |last: &str| ReplyCondition { last: Some(last.to_owned()), ..ReplyCondition::default() };
+    let write = json!({"path": "free.txt", "content": "new\n"});
+    let place = Place::new([
+        ScriptedReply::new()
+            .call("plan_exit", json!({"plan": "Write free.txt."}))
+            .when(last("Plan it")),
+        ScriptedReply::new().call("write", write).when(last("I agree to this plan.")),
+        ScriptedReply::new().text("Written."),
+    ]);
+    place
+        .edit(&["Carry it out"], async |desk| {
+            let session = desk.begin().await;
+            plan(desk, &session).await;
+            desk.told();
+            assert_eq!(desk.say(&session, "Plan it").await, "end_turn");
+            let asked = desk.asked();
+            assert_eq!(asked.len(), 1);
+            assert!(asked[0].to_string().contains("Write free.txt."), "{asked:?}");
+            let told = desk.told();
+            assert!(told.contains("current_mode_update build"), "{told}");
+            assert!(told.contains("agent_message_chunk \"Written.\""), "{told}");
+        })
+        .await;
+    assert_eq!(place.read("free.txt").as_deref(), Some("new\n"));
+}

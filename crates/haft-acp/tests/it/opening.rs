@@ -36,7 +36,7 @@ async fn an_editor_learns_what_there_is() {
                   "agentCapabilities": {
                     "loadSession": true,
                     "promptCapabilities": {
-                      "image": false,
+                      "image": true,
                       "audio": false,
                       "embeddedContext": true
                     },

@@ -125,7 +125,8 @@ impl Place {
     fn process(&self, editor: &Editor) -> Process {
         let id = format!("p{}", self.processes.fetch_add(1, Ordering::Relaxed));
         let roots = WorkspaceRoots::open(&self.root(), &[]).unwrap();
-        let tools = haft_tools::tools(Profile::Contract, &ToolOptions::default());
+        let mut tools = haft_tools::tools(Profile::Contract, &ToolOptions::default());
+        tools.push(haft_agent::plan_exit_tool());
         let rules = self.rules.iter().cloned().map(|rule| (RuleScope::Manifest, rule)).collect();
         let runtime = Runtime::new(RuntimeParts {
             registry: Registry::new(tools).unwrap(),
@@ -419,7 +420,10 @@ fn line(update: &Value, root: &Path) -> String {
     let kind = text(&update["sessionUpdate"]);
     let rest = match kind.as_str() {
         "user_message_chunk" | "agent_message_chunk" | "agent_thought_chunk" => {
-            format!("{:?}", text(&update["content"]["text"]))
+            match update["content"]["type"].as_str() {
+                Some("image") => format!("image {}", update["content"]["mimeType"]),
+                _ => format!("{:?}", text(&update["content"]["text"])),
+            }
         }
         "tool_call" | "tool_call_update" => call(update),
         "usage_update" => String::new(),

@@ -1,6 +1,8 @@
 //! The updates of turns, and how an editor stops turns.
 
-use agent_client_protocol::v1::schema::LoadSessionRequest;
+use agent_client_protocol::v1::schema::{
+    ContentBlock, ImageContent, LoadSessionRequest, PromptRequest, TextContent,
+};
 use expect_test::expect;
 use haft_acp::limits::SHOWN_CHANGE_BYTES_MAX;
 use haft_scripted_model::{ReplyCondition, ReplyStopReason, ScriptedReply};
@@ -175,6 +177,35 @@ async fn a_model_that_fails_is_an_error_of_the_prompt() {
                 notice {"severity":"info","title":"The turn failed: openai requires a key, but none was sent: name its environment variable (key_variable) (HTTP 401: no such key)"}
                 session_info_update go
             "#]].assert_eq(&desk.told());
+        })
+        .await;
+}
+
+#[tokio::test]
+async fn an_image_of_a_prompt_reaches_the_model_and_is_shown_again() {
+    let place = Place::new([ScriptedReply::new().text("A dot.")]);
+    let data = "R0lGODlhAQABAAAAACwAAAAAAQABAAA=";
+    place
+        .edit(&[], async |desk| {
+            let session = desk.begin().await;
+            let image = ContentBlock::Image(ImageContent::new(data, "image/gif"));
+            let blocks = vec![ContentBlock::Text(TextContent::new("What is this?")), image];
+            let prompt = PromptRequest::new(session.clone(), blocks);
+            let end = desk.connection.send_request(prompt).block_task().await;
+            assert_eq!(reason(end), "end_turn");
+            let sent = place.model.requests().remove(0).body["messages"].to_string();
+            assert!(sent.contains("What is this?") && sent.contains(data), "{sent}");
+            desk.told();
+            let load = LoadSessionRequest::new(session.clone(), desk.root.clone());
+            desk.connection.send_request(load).block_task().await.unwrap();
+            expect![[r#"
+                user_message_chunk "What is this?"
+                user_message_chunk image "image/gif"
+                agent_message_chunk "A dot."
+                usage_update
+                session_info_update What is this?
+            "#]]
+            .assert_eq(&desk.told());
         })
         .await;
 }

@@ -59,7 +59,7 @@ fn journal(directory: &Path) -> Result<Arc<dyn Journal>, Failure> {
 }
 
 async fn greet(chat: &mut AgentSession) -> Result<(), Failure> {
-    match chat.run_turn(TurnPrompt::Message(GREETING.to_owned()), CancellationToken::new()).await? {
+    match chat.run_turn(TurnPrompt::Message(GREETING.into()), CancellationToken::new()).await? {
         TurnEnd::Done { text } if text == GREETED => Ok(()),
         end => Err(format!("the turn ended otherwise: {end:?}").into()),
     }

@@ -126,7 +126,8 @@ impl Turns {
 async fn turn(place: &Place, tool: &str) -> Result<Duration, Failure> {
     let mut chat = place.host.begin(new_chat()).await?;
     let begun = Instant::now();
-    let end = chat.run_turn(TurnPrompt::Message(prompt(tool)), CancellationToken::new()).await?;
+    let end =
+        chat.run_turn(TurnPrompt::Message(prompt(tool).into()), CancellationToken::new()).await?;
     let took = begun.elapsed();
     match end {
         TurnEnd::Done { text } if text == ALL_DONE => Ok(took),

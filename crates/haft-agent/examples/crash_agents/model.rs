@@ -117,8 +117,8 @@ impl Done {
         let mut asked: HashMap<&str, &ToolCall> = HashMap::new();
         for message in &request.messages {
             match message {
-                ModelMessage::User(text) => {
-                    done.wanted = done.wanted.take().or_else(|| wanted(text))
+                ModelMessage::User(message) => {
+                    done.wanted = done.wanted.take().or_else(|| wanted(&message.text))
                 }
                 ModelMessage::Assistant { tool_calls, .. } => {
                     asked.extend(tool_calls.iter().map(|call| (call.id.as_str(), call)));

@@ -33,7 +33,8 @@ pub(crate) async fn work(world: World, life: u64) -> Result<(), CrashTestError> 
     let host = host(&world, runtime.clone(), life)?;
     let mut chat = chat(&host, &*journal).await?;
     let is_empty = chat.history().await?.is_empty();
-    let mut next = if is_empty { TurnPrompt::Message(prompt(&OWN)) } else { TurnPrompt::Continue };
+    let mut next =
+        if is_empty { TurnPrompt::Message(prompt(&OWN).into()) } else { TurnPrompt::Continue };
     loop {
         let end = chat.run_turn(next, CancellationToken::new()).await?;
         if !matches!(end, TurnEnd::Done { .. }) {

@@ -75,11 +75,18 @@ pub(crate) fn answered(number: u128, parts: Vec<MessagePart>) -> TranscriptEntry
     entry(number, MessageRole::Assistant, MessageKind::Said, parts)
 }
 
+fn with_images(images: Vec<ModelImage>) -> String {
+    let images: Vec<String> = images.into_iter().map(|image| image.data).collect();
+    if images.is_empty() { String::new() } else { format!(" with {images:?}") }
+}
+
 fn check(entries: &[TranscriptEntry], expect: Expect) {
     let mut shown = String::new();
     for message in model_messages(&visible_entries(entries), "m") {
         shown.push_str(&match message {
-            ModelMessage::User(text) => format!("user: {text:?}\n"),
+            ModelMessage::User(UserMessage { text, images }) => {
+                format!("user: {text:?}{}\n", with_images(images))
+            }
             ModelMessage::Assistant { text, tool_calls } => {
                 let calls: Vec<String> = tool_calls
                     .iter()
@@ -88,16 +95,30 @@ fn check(entries: &[TranscriptEntry], expect: Expect) {
                 format!("assistant: {text:?} {calls:?}\n")
             }
             ModelMessage::ToolResult { call_id, name, text, images } => {
-                let images: Vec<String> = images.into_iter().map(|image| image.data).collect();
-                let images = match images.is_empty() {
-                    true => String::new(),
-                    false => format!(" with {images:?}"),
-                };
-                format!("result of {call_id} {name}: {text:?}{images}\n")
+                format!("result of {call_id} {name}: {text:?}{}\n", with_images(images))
             }
         });
     }
     expect.assert_eq(&shown);
+}
+
+#[test]
+fn images_of_a_prompt_go_with_it() {
+    let mut prompt = said(1, "what is this?");
+    let image = ModelImage { mime_type: "image/png".to_owned(), data: "QUJD".to_owned() };
+    let part = MessagePart { id: PartId::from_bits(2), ..prompt.parts[0].clone() };
+    prompt.parts.push(image_part(part, &image));
+    check(
+        &[prompt.clone()],
+        expect![[r#"
+            user: "what is this?\n[image, image/png, 3 bytes]" with ["QUJD"]
+        "#]],
+    );
+    let mut messages = model_messages(&[&prompt], "m");
+    limit_images(&mut messages, false);
+    let text = "what is this?\n[image, image/png, 3 bytes]";
+    assert_eq!(messages, [ModelMessage::User(text.into())], "the model sees no images");
+    assert!(estimate_tokens(&[&prompt]) > crate::limits::IMAGE_TOKENS);
 }
 
 #[test]

@@ -12,7 +12,7 @@ use crate::models::{Actor, Reply, call, calls, last_said, says};
 use crate::stage::{Place, begin, done, go_on, say, shown};
 
 fn prompt() -> TurnPrompt {
-    TurnPrompt::Message("go".to_owned())
+    TurnPrompt::Message("go".into())
 }
 
 #[tokio::test]

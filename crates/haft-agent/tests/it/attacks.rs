@@ -89,7 +89,7 @@ async fn a_subagent_that_is_gone_on_with_is_held_to_what_its_parent_is_by_then()
     let id = chat.id().clone();
     tokio::select! {
         biased;
-        _ = chat.run_turn(TurnPrompt::Message("go".to_owned()), CancellationToken::new()) => unreachable!("it waits"),
+        _ = chat.run_turn(TurnPrompt::Message("go".into()), CancellationToken::new()) => unreachable!("it waits"),
         () = held.until_holding(1) => mortal.die(),
     }
     drop(chat);

@@ -120,7 +120,7 @@ async fn a_turn_that_is_stopped_stops_them() {
         stop.cancel();
     };
     let (end, ()) =
-        tokio::join!(chat.run_turn(TurnPrompt::Message("go".to_owned()), stop.clone()), stopping);
+        tokio::join!(chat.run_turn(TurnPrompt::Message("go".into()), stop.clone()), stopping);
     assert_eq!(end.unwrap(), TurnEnd::Aborted);
     assert!(chat.wait_for_background().await);
     assert_eq!(children(&place).await[0].status, SessionStatus::Aborted);
@@ -187,7 +187,7 @@ async fn check_told_once(records: u64) -> bool {
     let one = place.process("one", Arc::clone(&mortal) as _, cast());
     let new = NewSession { agent: "build".to_owned(), ..NewSession::default() };
     if let Ok(mut chat) = one.begin(new).await {
-        let _ = chat.run_turn(TurnPrompt::Message("go".to_owned()), CancellationToken::new()).await;
+        let _ = chat.run_turn(TurnPrompt::Message("go".into()), CancellationToken::new()).await;
         while chat.wait_for_background().await {
             if chat.run_turn(TurnPrompt::Continue, CancellationToken::new()).await.is_err() {
                 break;
@@ -199,7 +199,7 @@ async fn check_told_once(records: u64) -> bool {
     let two = place.process("two", Arc::clone(&journal) as _, cast());
     let mut chat = two.open(&id).await.unwrap();
     let is_empty = chat.history().await.unwrap().is_empty();
-    let prompt = if is_empty { TurnPrompt::Message("go".to_owned()) } else { TurnPrompt::Continue };
+    let prompt = if is_empty { TurnPrompt::Message("go".into()) } else { TurnPrompt::Continue };
     let name = format!("killed after {records}");
     assert_eq!(
         chat.run_turn(prompt, CancellationToken::new()).await.unwrap(),

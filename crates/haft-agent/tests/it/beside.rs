@@ -144,7 +144,7 @@ async fn stopping_reaches_all_of_them() {
         stop.cancel();
     };
     let (end, ()) =
-        tokio::join!(chat.run_turn(TurnPrompt::Message("go".to_owned()), stop.clone()), stopping);
+        tokio::join!(chat.run_turn(TurnPrompt::Message("go".into()), stop.clone()), stopping);
     assert_eq!(end.unwrap(), TurnEnd::Aborted);
     let rows = children(&place).await;
     assert_eq!(rows.len(), 3);
@@ -199,7 +199,7 @@ async fn check_killed(kills: &[u64], prompts: &'static [&'static str]) -> bool {
     let cast = || Cast(cast(&parent(prompts), &orderer(&orders)));
     let mut ended = Vec::new();
     let first = async |chat: &AgentSession| match chat.history().await.unwrap().is_empty() {
-        true => TurnPrompt::Message("go".to_owned()),
+        true => TurnPrompt::Message("go".into()),
         false => TurnPrompt::Continue,
     };
     for (number, records) in kills.iter().enumerate() {

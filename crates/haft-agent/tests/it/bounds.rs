@@ -37,7 +37,7 @@ async fn a_prompt_has_a_length() {
     assert_eq!(say(&mut chat, &"x".repeat(PROMPT_BYTES_MAX)).await, done("Long."));
     let title = chat.row().await.unwrap().title.unwrap();
     assert_eq!(title.chars().count(), TITLE_CHARS_MAX + 1);
-    let prompt = TurnPrompt::Message("x".repeat(PROMPT_BYTES_MAX + 1));
+    let prompt = TurnPrompt::Message("x".repeat(PROMPT_BYTES_MAX + 1).into());
     let end = chat.run_turn(prompt, CancellationToken::new()).await;
     assert!(matches!(end, Err(AgentError::PromptTooLong { .. })), "{end:?}");
 }
@@ -73,7 +73,7 @@ async fn an_answer_asks_for_so_many_calls() {
     assert_eq!(end, done("Done."));
     assert_eq!(place.world.at_once(), CALLS_AT_ONCE_MAX);
     assert_eq!(results(&model.request(1)).len(), TOOL_CALLS_MAX);
-    let end = chat.run_turn(TurnPrompt::Message("more".to_owned()), CancellationToken::new()).await;
+    let end = chat.run_turn(TurnPrompt::Message("more".into()), CancellationToken::new()).await;
     assert!(matches!(end, Err(AgentError::Model(ModelError::TooLong))), "{end:?}");
     assert_eq!(place.world.done().len(), TOOL_CALLS_MAX, "none of the thousand was made");
     for (_, parts) in chat.history().await.unwrap() {
@@ -238,7 +238,7 @@ async fn records_of(bytes: usize) -> (u64, Arc<InterceptedJournal<MortalJournal>
     let host = place.process("one", Arc::clone(&journal) as _, cast);
     let mut chat = begin(&host, "build").await;
     let turn = tokio::spawn(async move {
-        chat.run_turn(TurnPrompt::Message("go".to_owned()), CancellationToken::new()).await
+        chat.run_turn(TurnPrompt::Message("go".into()), CancellationToken::new()).await
     });
     model.until_holding(1).await;
     (u64::MAX - journal.left(), journal, (host, place, turn))

@@ -8,7 +8,8 @@ use haft_agent::limits::{
 use haft_agent::{AgentBounds, AgentError, TurnPrompt};
 use haft_journal::MessageKind;
 use haft_model::{
-    ModelAnswerEnd, ModelError, ModelEvent, ModelMessage, ModelRequest, ModelStopReason, ModelUsage,
+    ModelAnswerEnd, ModelError, ModelEvent, ModelMessage, ModelRequest, ModelStopReason,
+    ModelUsage, UserMessage,
 };
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -18,14 +19,14 @@ use crate::stage::{Place, begin, done, say};
 
 /// Returns whether a request asks for a summary.
 fn is_summary(request: &ModelRequest) -> bool {
-    matches!(request.messages.first(), Some(ModelMessage::User(text)) if text.starts_with("Summarise"))
+    matches!(request.messages.first(), Some(ModelMessage::User(message)) if message.text.starts_with("Summarise"))
 }
 
 /// Returns what a request takes, as a model that reads four letters as a token counts it.
 fn read_tokens(request: &ModelRequest) -> u64 {
     let bytes = request.messages.iter().map(|message| match message {
-        ModelMessage::User(text) | ModelMessage::Assistant { text, .. } => text.len(),
-        ModelMessage::ToolResult { text, .. } => text.len(),
+        ModelMessage::User(message) => message.text.len(),
+        ModelMessage::Assistant { text, .. } | ModelMessage::ToolResult { text, .. } => text.len(),
     });
     u64::try_from(bytes.sum::<usize>() / 4).unwrap()
 }
@@ -60,11 +61,14 @@ async fn what_was_said_before_is_summarised_when_it_gets_long() {
     let read: u64 = requests.iter().map(read_tokens).sum();
     assert_eq!(row.tokens.input, read, "each token is counted once");
     let summarised = requests.iter().find(|request| is_summary(request)).unwrap();
-    let Some(ModelMessage::User(told)) = summarised.messages.first() else {
+    let Some(ModelMessage::User(UserMessage { text: told, .. })) = summarised.messages.first()
+    else {
         panic!("{summarised:?}")
     };
     assert!(told.contains("apples") && told.contains("plums") && !told.contains("figs"), "{told}");
-    let Some(ModelMessage::User(first)) = requests.last().unwrap().messages.first() else {
+    let Some(ModelMessage::User(UserMessage { text: first, .. })) =
+        requests.last().unwrap().messages.first()
+    else {
         panic!("the conversation begins with an answer")
     };
     assert!(first.contains("It was about apples.") && first.contains("figs"), "{first}");
@@ -77,7 +81,7 @@ async fn a_model_that_says_so_is_believed_once() {
     let place = Place::new();
     let too_long = || ModelError::ContextTooLong { detail: "too long".to_owned() };
     let model = Actor::new(move |request| {
-        let has_summary = |message: &ModelMessage| matches!(message, ModelMessage::User(text) if text.contains("This is a summary"));
+        let has_summary = |message: &ModelMessage| matches!(message, ModelMessage::User(message) if message.text.contains("This is a summary"));
         if is_summary(request) {
             says("Short.")
         } else if !request.messages.iter().any(has_summary) {
@@ -99,7 +103,7 @@ async fn a_model_that_says_so_is_believed_once() {
     });
     let host = place.host(never);
     let mut chat = begin(&host, "build").await;
-    let end = chat.run_turn(TurnPrompt::Message("go".to_owned()), CancellationToken::new()).await;
+    let end = chat.run_turn(TurnPrompt::Message("go".into()), CancellationToken::new()).await;
     assert!(matches!(end, Err(AgentError::Model(ModelError::ContextTooLong { .. }))), "{end:?}");
 }
 

@@ -24,7 +24,7 @@ async fn check(error: ModelError, expect: Expect) -> ModelRequest {
     let model = Actor::in_order(vec![Reply::Refuse(error), says("Here I am.")]);
     let host = place.host(Arc::clone(&model) as _);
     let mut chat = begin(&host, "build").await;
-    let end = chat.run_turn(TurnPrompt::Message("go".to_owned()), CancellationToken::new()).await;
+    let end = chat.run_turn(TurnPrompt::Message("go".into()), CancellationToken::new()).await;
     let told = end.map_or_else(|err| err.to_string(), |end| format!("{end:?}"));
     let history = chat.history().await.unwrap();
     let (message, parts) = history.last().unwrap();
@@ -52,7 +52,7 @@ async fn a_turn_that_fails_at_the_provider_says_why() {
             the quota or credit of the key for openai is used up: raise it there, or take another key or model (HTTP 402)"#]],
     )
     .await;
-    assert_eq!(request.messages, [ModelMessage::User("go\n\nagain".to_owned())]);
+    assert_eq!(request.messages, [ModelMessage::User("go\n\nagain".into())]);
 }
 
 #[tokio::test]
@@ -64,7 +64,7 @@ async fn a_turn_that_is_refused_says_why() {
             the model refused to answer: say it differently, or take another model (not that)"#]],
     )
     .await;
-    assert_eq!(request.messages, [ModelMessage::User("go\n\nagain".to_owned())]);
+    assert_eq!(request.messages, [ModelMessage::User("go\n\nagain".into())]);
 }
 
 #[tokio::test]
@@ -74,7 +74,7 @@ async fn a_conversation_that_cannot_be_summarised_says_why() {
     let model = Actor::in_order(vec![Reply::Refuse(too_long()), Reply::Refuse(spent())]);
     let host = place.host(model);
     let mut chat = begin(&host, "build").await;
-    let end = chat.run_turn(TurnPrompt::Message("go".to_owned()), CancellationToken::new()).await;
+    let end = chat.run_turn(TurnPrompt::Message("go".into()), CancellationToken::new()).await;
     let history = chat.history().await.unwrap();
     let errors: Vec<&str> =
         history.iter().filter_map(|(message, _)| message.error.as_deref()).collect();
@@ -90,7 +90,7 @@ async fn a_turn_that_failed_is_gone_on_with_where_it_was() {
         Actor::in_order(vec![order, Reply::Refuse(spent()), Reply::Refuse(spent()), says("Done.")]);
     let host = place.host(Arc::clone(&model) as _);
     let mut chat = begin(&host, "build").await;
-    let prompts = [TurnPrompt::Message("go".to_owned()), TurnPrompt::Continue];
+    let prompts = [TurnPrompt::Message("go".into()), TurnPrompt::Continue];
     for prompt in prompts {
         assert!(chat.run_turn(prompt, CancellationToken::new()).await.is_err());
     }
@@ -139,7 +139,7 @@ async fn a_turn_that_is_stopped_before_anything_came_says_nothing() {
         stop.cancel();
     };
     let (end, ()) =
-        tokio::join!(chat.run_turn(TurnPrompt::Message("go".to_owned()), stop.clone()), stopping);
+        tokio::join!(chat.run_turn(TurnPrompt::Message("go".into()), stop.clone()), stopping);
     assert_eq!(end.unwrap(), TurnEnd::Aborted);
     assert_eq!(chat.history().await.unwrap().len(), 1);
 }

@@ -38,7 +38,7 @@ async fn a_fork_says_of_a_call_that_was_begun_that_it_may_have_happened() {
     let id = chat.id().clone();
     tokio::select! {
         biased;
-        _ = chat.run_turn(TurnPrompt::Message("go".to_owned()), CancellationToken::new()) => unreachable!("it waits"),
+        _ = chat.run_turn(TurnPrompt::Message("go".into()), CancellationToken::new()) => unreachable!("it waits"),
         () = place.world.until_waiting(1) => mortal.die(),
     }
     drop(chat);
@@ -70,7 +70,7 @@ async fn a_subagent_that_is_stopped_while_it_is_gone_on_with_is_no_doubt() {
     let id = chat.id().clone();
     tokio::select! {
         biased;
-        _ = chat.run_turn(TurnPrompt::Message("go".to_owned()), CancellationToken::new()) => unreachable!("it waits"),
+        _ = chat.run_turn(TurnPrompt::Message("go".into()), CancellationToken::new()) => unreachable!("it waits"),
         () = helper.until_holding(1) => mortal.die(),
     }
     drop(chat);
@@ -97,7 +97,7 @@ async fn a_subagent_that_is_stopped_while_it_is_gone_on_with_is_no_doubt() {
         helper.until_holding(3).await;
         stop.cancel();
     };
-    let again = chat.run_turn(TurnPrompt::Message("again".to_owned()), stop.clone());
+    let again = chat.run_turn(TurnPrompt::Message("again".into()), stop.clone());
     let (end, ()) = tokio::join!(again, stopping);
     assert_eq!(end.unwrap(), TurnEnd::Aborted);
     let rows = journal.calls(CallQuery::of_run(id.run())).await.unwrap();
@@ -118,7 +118,7 @@ async fn a_task_that_is_in_doubt_is_no_other_one_under_another_name() {
     let id = chat.id().clone();
     tokio::select! {
         biased;
-        _ = chat.run_turn(TurnPrompt::Message("go".to_owned()), CancellationToken::new()) => unreachable!("it waits"),
+        _ = chat.run_turn(TurnPrompt::Message("go".into()), CancellationToken::new()) => unreachable!("it waits"),
         () = helper.until_holding(1) => mortal.die(),
     }
     drop(chat);

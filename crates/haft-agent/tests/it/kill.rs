@@ -95,8 +95,7 @@ async fn work(place: &Place, journal: &Arc<MemoryJournal>, id: &str, records: u6
     };
     if let Ok(mut chat) = begun {
         let is_empty = chat.history().await.unwrap().is_empty();
-        let prompt =
-            if is_empty { TurnPrompt::Message("go".to_owned()) } else { TurnPrompt::Continue };
+        let prompt = if is_empty { TurnPrompt::Message("go".into()) } else { TurnPrompt::Continue };
         let _ = chat.run_turn(prompt, CancellationToken::new()).await;
     }
     host.close().await;
@@ -123,7 +122,7 @@ async fn check(kills: &[u64], prompt: TurnPrompt) -> bool {
         let mut chat = last.open(&id).await.unwrap();
         // The process may have died before anything was said.
         let is_empty = chat.history().await.unwrap().is_empty();
-        let prompt = if is_empty { TurnPrompt::Message("go".to_owned()) } else { prompt };
+        let prompt = if is_empty { TurnPrompt::Message("go".into()) } else { prompt };
         let end = chat.run_turn(prompt, CancellationToken::new()).await.unwrap();
         assert_eq!(end, TurnEnd::Done { text: "Done.".to_owned() }, "{name}");
         last.close().await;
@@ -206,7 +205,7 @@ async fn nor_when_those_who_go_on_are_killed_too() {
 #[tokio::test]
 async fn whoever_says_something_else_meanwhile_has_no_new_effects() {
     let mut records = 0;
-    while !check(&[records], TurnPrompt::Message("go on".to_owned())).await {
+    while !check(&[records], TurnPrompt::Message("go on".into())).await {
         records += 1;
         assert!(records < RECORDS_MAX, "the chat is never over");
     }
@@ -222,7 +221,7 @@ async fn a_turn_that_is_stopped_at_any_record_leaves_what_was() {
         let telling = MortalJournal::telling(&journal, records, &stop);
         let host = place.process("one", Arc::clone(&telling) as Arc<dyn Journal>, cast());
         let mut chat = begin(&host, "build").await;
-        let end = chat.run_turn(TurnPrompt::Message("go".to_owned()), stop.clone()).await.unwrap();
+        let end = chat.run_turn(TurnPrompt::Message("go".into()), stop.clone()).await.unwrap();
         let name = format!("stopped after {records}");
         let of_children = [SessionStatus::Completed, SessionStatus::Aborted];
         check_effects(&place, &name);
@@ -233,8 +232,7 @@ async fn a_turn_that_is_stopped_at_any_record_leaves_what_was() {
             return;
         }
         let is_empty = chat.history().await.unwrap().is_empty();
-        let prompt =
-            if is_empty { TurnPrompt::Message("go".to_owned()) } else { TurnPrompt::Continue };
+        let prompt = if is_empty { TurnPrompt::Message("go".into()) } else { TurnPrompt::Continue };
         let end = chat.run_turn(prompt, CancellationToken::new()).await.unwrap();
         assert_eq!(end, TurnEnd::Done { text: "Done.".to_owned() }, "{name}");
         check_effects(&place, &name);
@@ -253,7 +251,7 @@ async fn check_stopped(killed: u64, stopped: u64) {
     let telling = MortalJournal::telling(&journal, stopped, &stop);
     let host = place.process("stopped", telling as Arc<dyn Journal>, cast());
     let first = async |chat: &AgentSession| match chat.history().await.unwrap().is_empty() {
-        true => TurnPrompt::Message("go".to_owned()),
+        true => TurnPrompt::Message("go".into()),
         false => TurnPrompt::Continue,
     };
     let mut chat = host.open(&id).await.unwrap();
@@ -324,7 +322,7 @@ async fn an_answer_that_was_cut_by_a_kill_keeps_its_text() {
     let mut chat = begin(&one, "build").await;
     tokio::select! {
         biased;
-        _ = chat.run_turn(TurnPrompt::Message("go".to_owned()), CancellationToken::new()) => unreachable!("the model holds back"),
+        _ = chat.run_turn(TurnPrompt::Message("go".into()), CancellationToken::new()) => unreachable!("the model holds back"),
         () = model.until_holding(1) => {}
     }
     let id = chat.id().clone();
@@ -393,7 +391,7 @@ async fn a_chat_on_disk_is_gone_on_with() {
         let host = place.process("one", open(), cast());
         let mut chat = begin(&host, "build").await;
         let stop = CancellationToken::new();
-        let end = chat.run_turn(TurnPrompt::Message("go".to_owned()), stop).await.unwrap();
+        let end = chat.run_turn(TurnPrompt::Message("go".into()), stop).await.unwrap();
         assert_eq!(end, TurnEnd::Done { text: "Done.".to_owned() });
         chat.id().clone()
     };

@@ -170,7 +170,7 @@ async fn a_subagent_that_waits_for_another_one_is_gone_on_with() {
     };
     tokio::select! {
         biased;
-        _ = chat.run_turn(TurnPrompt::Message("go".to_owned()), CancellationToken::new()) => unreachable!("it waits"),
+        _ = chat.run_turn(TurnPrompt::Message("go".into()), CancellationToken::new()) => unreachable!("it waits"),
         () = waiting => mortal.die(),
     }
     drop(chat);
@@ -210,8 +210,7 @@ async fn stopped_and_killed(
         mortal.die_after(records);
         stop.cancel();
     };
-    let _ =
-        tokio::join!(chat.run_turn(TurnPrompt::Message("go".to_owned()), stop.clone()), stopping);
+    let _ = tokio::join!(chat.run_turn(TurnPrompt::Message("go".into()), stop.clone()), stopping);
     chat.stop_background().await;
     drop(chat);
     one.close().await;
@@ -284,7 +283,7 @@ async fn killed_with_a_call(place: &Place, journal: &Arc<MemoryJournal>) -> Sess
     let mut chat = begin(&one, "build").await;
     tokio::select! {
         biased;
-        _ = chat.run_turn(TurnPrompt::Message("go".to_owned()), CancellationToken::new()) => unreachable!("it waits"),
+        _ = chat.run_turn(TurnPrompt::Message("go".into()), CancellationToken::new()) => unreachable!("it waits"),
         () = place.world.until_waiting(1) => mortal.die(),
     }
     drop(chat);

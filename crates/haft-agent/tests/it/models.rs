@@ -131,7 +131,7 @@ pub(crate) fn results(request: &ModelRequest) -> Vec<String> {
 /// Returns what the user is taken to have said last.
 pub(crate) fn last_said(request: &ModelRequest) -> String {
     let said = request.messages.iter().rev().find_map(|message| match message {
-        ModelMessage::User(text) => Some(text.clone()),
+        ModelMessage::User(message) => Some(message.text.clone()),
         ModelMessage::Assistant { .. } | ModelMessage::ToolResult { .. } => None,
     });
     said.unwrap_or_default()

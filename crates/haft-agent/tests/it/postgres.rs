@@ -45,7 +45,7 @@ async fn die_in_a_subagent(place: &Arc<Place>, url: &str) {
         let (host, _) = process(&theirs, &url, "dead", [parent, child]).await;
         let new = NewSession { agent: "build".to_owned(), ..NewSession::default() };
         let mut chat = host.begin(new).await.unwrap();
-        let prompt = TurnPrompt::Message("go".to_owned());
+        let prompt = TurnPrompt::Message("go".into());
         chat.run_turn(prompt, CancellationToken::new()).await.unwrap();
     });
     place.world.until_waiting(1).await;

@@ -89,7 +89,7 @@ async fn a_session_whose_model_is_gone_can_be_forked() {
     let host = place.cast(vec![("other/m3", Actor::in_order(vec![says("Gone on.")]))]);
     let mut fork = host.fork(&id, None).await.unwrap();
     assert_eq!(fork.model(), "openai/m1");
-    let end = fork.run_turn(TurnPrompt::Message("two".to_owned()), CancellationToken::new()).await;
+    let end = fork.run_turn(TurnPrompt::Message("two".into()), CancellationToken::new()).await;
     assert!(matches!(end, Err(AgentError::Model(ModelError::Settings(_)))), "{end:?}");
     let id = fork.id().clone();
     drop(fork);
@@ -114,7 +114,7 @@ async fn a_subagent_goes_on_by_the_model_of_whoever_waits_for_it() {
     let id = chat.id().clone();
     tokio::select! {
         biased;
-        _ = chat.run_turn(TurnPrompt::Message("go".to_owned()), CancellationToken::new()) => unreachable!("it waits"),
+        _ = chat.run_turn(TurnPrompt::Message("go".into()), CancellationToken::new()) => unreachable!("it waits"),
         () = first.until_holding(1) => mortal.die(),
     }
     drop(chat);
@@ -154,7 +154,7 @@ async fn calls_of_a_subagent_whose_model_is_gone_are_settled_all_the_same() {
     let id = chat.id().clone();
     tokio::select! {
         biased;
-        _ = chat.run_turn(TurnPrompt::Message("go".to_owned()), CancellationToken::new()) => unreachable!("it waits"),
+        _ = chat.run_turn(TurnPrompt::Message("go".into()), CancellationToken::new()) => unreachable!("it waits"),
         () = place.world.until_waiting(1) => mortal.die(),
     }
     drop(chat);

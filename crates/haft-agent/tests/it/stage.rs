@@ -306,7 +306,7 @@ pub(crate) async fn begin(host: &AgentHost, agent: &str) -> AgentSession {
 
 /// Says something and waits for the end of the turn.
 pub(crate) async fn say(chat: &mut AgentSession, text: &str) -> TurnEnd {
-    chat.run_turn(TurnPrompt::Message(text.to_owned()), CancellationToken::new()).await.unwrap()
+    chat.run_turn(TurnPrompt::Message(text.into()), CancellationToken::new()).await.unwrap()
 }
 
 pub(crate) async fn go_on(chat: &mut AgentSession) -> TurnEnd {

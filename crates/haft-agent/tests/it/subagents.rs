@@ -155,7 +155,7 @@ async fn stopping_reaches_every_descendant() {
         stop.cancel();
     };
     let (end, ()) =
-        tokio::join!(chat.run_turn(TurnPrompt::Message("go".to_owned()), stop.clone()), stopping);
+        tokio::join!(chat.run_turn(TurnPrompt::Message("go".into()), stop.clone()), stopping);
     assert_eq!(end.unwrap(), TurnEnd::Aborted);
     host.close().await;
     let rows = children(&place).await;

@@ -194,8 +194,7 @@ async fn an_answer_that_breaks_off_is_asked_for_again() {
     let host = place.host(Arc::clone(&model) as _);
     let mut chat = begin(&host, "build").await;
     assert_eq!(say(&mut chat, "go").await, done("Whole."));
-    let end =
-        chat.run_turn(TurnPrompt::Message("again".to_owned()), CancellationToken::new()).await;
+    let end = chat.run_turn(TurnPrompt::Message("again".into()), CancellationToken::new()).await;
     assert!(matches!(end, Err(AgentError::Model(ModelError::CutOff))), "{end:?}");
     assert!(place.world.done().is_empty());
     assert!(last_said(&model.request(1)).contains("broke off"));
@@ -230,7 +229,7 @@ async fn prompts_and_agents_are_checked_first() {
         assert!(err.to_string().contains("expected one of build, plan"), "{err}");
     }
     let mut chat = begin(&host, "build").await;
-    let turn = chat.run_turn(TurnPrompt::Message(" \n".to_owned()), CancellationToken::new()).await;
+    let turn = chat.run_turn(TurnPrompt::Message(" \n".into()), CancellationToken::new()).await;
     assert!(matches!(turn, Err(AgentError::EmptyPrompt)), "{turn:?}");
     let turn = chat.run_turn(TurnPrompt::Continue, CancellationToken::new()).await;
     assert!(matches!(turn, Err(AgentError::NothingSaid(_))), "{turn:?}");
@@ -264,7 +263,7 @@ async fn a_call_that_cannot_be_the_one_that_was_begun_is_in_doubt() {
     let mut chat = begin(&one, "build").await;
     tokio::select! {
         biased;
-        _ = chat.run_turn(TurnPrompt::Message("go".to_owned()), CancellationToken::new()) => unreachable!("the tool waits"),
+        _ = chat.run_turn(TurnPrompt::Message("go".into()), CancellationToken::new()) => unreachable!("the tool waits"),
         () = place.world.until_waiting(1) => {}
     }
     mortal.die();

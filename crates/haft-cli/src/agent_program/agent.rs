@@ -48,7 +48,7 @@ pub(crate) async fn run(args: AgentArgs, cx: &CliContext) -> CommandResult {
     // An unusable prompt is reported before a session begins for it.
     let prompt = match (text.trim().is_empty(), args.prompt.is_some()) {
         _ if is_conversation => None,
-        (false, _) => Some(TurnPrompt::Message(text)),
+        (false, _) => Some(TurnPrompt::Message(text.into())),
         (true, true) => return Err(agent_command_error(AgentError::EmptyPrompt)),
         (true, false) if is_resumed => Some(TurnPrompt::Continue),
         (true, false) => {

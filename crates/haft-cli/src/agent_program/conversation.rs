@@ -103,7 +103,7 @@ impl<'w> TerminalConversation<'w> {
                 _ if line.trim().is_empty() => continue,
                 Some(SlashCommand::Quit) => break,
                 Some(slash) => self.run_slash_command(slash).await,
-                None => self.run_turn(TurnPrompt::Message(line.trim().to_owned())).await,
+                None => self.run_turn(TurnPrompt::Message(line.trim().into())).await,
             };
             if let Err(err) = done {
                 let is_over = matches!(

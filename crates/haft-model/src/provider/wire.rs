@@ -10,7 +10,7 @@ use genai::chat::{
 use serde_json::json;
 
 use crate::name::ProviderProtocol;
-use crate::{ModelImage, ModelMessage, ModelRequest, ToolCallArguments};
+use crate::{ModelImage, ModelMessage, ModelRequest, ToolCallArguments, UserMessage};
 
 pub(super) fn adapter(wire: ProviderProtocol) -> AdapterKind {
     match wire {
@@ -73,16 +73,27 @@ fn images_message(images: Vec<(&String, &String, &ModelImage)>) -> Option<ChatMe
     }
     let parts = images.into_iter().flat_map(|(call_id, name, image)| {
         let text = format!("[haft: image in the result of {name}, call {call_id}]");
-        let ModelImage { mime_type, data } = image;
-        let binary = Binary::from_base64(mime_type.clone(), data.as_str(), None);
-        [ContentPart::Text(text), ContentPart::Binary(binary)]
+        [ContentPart::Text(text), image_part(image)]
     });
     Some(ChatMessage::user(MessageContent::from_parts(parts.collect::<Vec<_>>())))
 }
 
+fn image_part(image: &ModelImage) -> ContentPart {
+    let ModelImage { mime_type, data } = image;
+    ContentPart::Binary(Binary::from_base64(mime_type.clone(), data.as_str(), None))
+}
+
 fn message(message: &ModelMessage) -> ChatMessage {
     match message {
-        ModelMessage::User(text) => ChatMessage::user(text.clone()),
+        ModelMessage::User(UserMessage { text, images }) if images.is_empty() => {
+            ChatMessage::user(text.clone())
+        }
+        ModelMessage::User(UserMessage { text, images }) => {
+            let text = (!text.is_empty()).then(|| ContentPart::Text(text.clone()));
+            let images = images.iter().map(image_part);
+            let parts: Vec<ContentPart> = text.into_iter().chain(images).collect();
+            ChatMessage::user(MessageContent::from_parts(parts))
+        }
         ModelMessage::Assistant { text, tool_calls } => {
             let text = (!text.is_empty()).then(|| ContentPart::Text(text.clone()));
             let calls = tool_calls.iter().map(|call| {

@@ -20,7 +20,7 @@ fn conversation() -> ModelRequest {
     ModelRequest {
         system: Some("be brief".to_owned()),
         messages: vec![
-            ModelMessage::User("what is in it?".to_owned()),
+            ModelMessage::User("what is in it?".into()),
             ModelMessage::Assistant { text: "I look".to_owned(), tool_calls: vec![call] },
             ModelMessage::ToolResult {
                 call_id: "c1".to_owned(),
@@ -203,7 +203,7 @@ async fn images_of_results_follow_all_results_of_an_answer() {
                 }],
             });
         }
-        request.messages.push(ModelMessage::User("and?".to_owned()));
+        request.messages.push(ModelMessage::User("and?".into()));
         // Only the request matters; the reply is of one protocol.
         let _ = whole(&server.provider(model), request).await;
         let sent = &server.asked()[0].1;

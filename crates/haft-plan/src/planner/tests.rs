@@ -85,7 +85,7 @@ fn check(model: &ScriptedModel, expect: Expect) {
 /// The last message of each request.
 fn last_messages(model: &ScriptedModel) -> Vec<String> {
     let text = |request: ModelRequest| match request.messages.last() {
-        Some(ModelMessage::User(text)) => text.clone(),
+        Some(ModelMessage::User(message)) => message.text.clone(),
         other => panic!("the user speaks last, not {other:?}"),
     };
     model.requests().into_iter().map(text).collect()
