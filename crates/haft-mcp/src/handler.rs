@@ -6,18 +6,18 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use haft::{Call, Connection, Runtime};
-use haft_contract::{Envelope, ErrorCode, LogLevel};
+use haft_contract::{Contract, Envelope, ErrorCode, LogLevel};
 #[expect(deprecated, reason = "clients of the older era still set levels of logs")]
 use rmcp::model::SetLevelRequestParams;
 use rmcp::model::{
-    CacheScope, CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult,
-    CompletionInfo, ContentBlock, CustomRequest, CustomResult, DiscoverResult,
-    ErrorCode as ProtocolCode, GetPromptRequestParams, GetPromptResponse, Implementation,
-    InputResponses, JsonObject, ListPromptsResult, ListResourceTemplatesResult,
-    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProtocolVersion,
-    ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, Reference,
-    ResourceContents, ServerCapabilities, ServerConfig, SubscribeRequestParams, SubscriptionFilter,
-    Tool, UnsubscribeRequestParams,
+    CacheScope, CallToolRequestParams, CallToolResponse, CancelTaskParams, CompleteRequestParams,
+    CompleteResult, CompletionInfo, ContentBlock, CreateTaskResult, CustomRequest, CustomResult,
+    DiscoverResult, ErrorCode as ProtocolCode, GetPromptRequestParams, GetPromptResponse,
+    GetTaskParams, GetTaskResult, Implementation, InputResponses, JsonObject, ListPromptsResult,
+    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+    ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult,
+    Reference, ResourceContents, ServerCapabilities, ServerConfig, SubscribeRequestParams,
+    SubscriptionFilter, TASKS_EXTENSION_ID, Tool, UnsubscribeRequestParams, UpdateTaskParams,
 };
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
@@ -27,7 +27,10 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::ask_channel::{self, AskMethod, AskSupport};
-use crate::call_limiter::CallLimiter;
+use crate::background_calls::{
+    BackgroundCall, BackgroundCalls, take_background, takes_tasks, without_background,
+};
+use crate::call_limiter::{CallLimiter, CallPermit};
 use crate::call_result::call_result;
 use crate::client_requests;
 use crate::content::resource_contents;
@@ -73,6 +76,7 @@ pub(crate) struct McpServerHandler {
     call_meta_defaults: CallMetaDefaults,
     pub(crate) call_limiter: CallLimiter,
     pub(crate) suspended_calls: SuspendedCalls,
+    background_calls: BackgroundCalls,
     pub(crate) stop: CancellationToken,
     outputs: Arc<OutputResources>,
     /// Tells a client of the older era that the tools to list have changed, from the handshake to the end of the connection.
@@ -129,6 +133,7 @@ impl McpServerHandler {
             connection,
             call_limiter: CallLimiter::new(),
             suspended_calls: SuspendedCalls::new(RequestStateSigner::new(state_key), clock),
+            background_calls: BackgroundCalls::default(),
             stop: CancellationToken::new(),
         }
     }
@@ -151,14 +156,17 @@ impl McpServerHandler {
         cx: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let mut meta = CallMeta::parse(&cx.meta, &self.call_meta_defaults)?;
-        let _turn = self.call_limiter.acquire_permit(&cx.ct).await?;
+        let permit = self.call_limiter.acquire_permit(&cx.ct).await?;
         let run = self.runs.open(meta.run.take(), meta.resume)?;
         let tool = request.name.clone().into_owned();
-        let input = Value::Object(request.arguments.take().unwrap_or_default());
+        let mut input = Value::Object(request.arguments.take().unwrap_or_default());
         let dialog =
             AskSupport::of(&cx, || CallBinding::new(&tool, &input, run.id().as_str(), &meta));
         let responses = request.input_responses.unwrap_or_default();
         let Some(state) = request.request_state.take() else {
+            let registry = self.runtime.registry();
+            let contract = registry.contract(&tool).filter(|_| takes_tasks(&cx));
+            let is_background = take_background(contract, &mut input);
             let mut call = Call::new(tool.clone(), input);
             (call.task_attempt, call.driver_call_id) = (meta.address, meta.driver_call_id);
             let lines = dialog.open_channel();
@@ -166,6 +174,9 @@ impl McpServerHandler {
                 call.subagents = host.call_subagents(lines.asker.clone());
             }
             let passing = InFlightCall::new(run, call, lines);
+            if is_background {
+                return Ok(CallToolResponse::Task(self.begin_in_background(passing, permit, tool)));
+            }
             let request =
                 ToolCallRequest { tool, ask_support: dialog, cx, early_responses: responses };
             return self.wait_with_client(passing, request, None).await;
@@ -189,6 +200,30 @@ impl McpServerHandler {
                 .await
             }
         }
+    }
+
+    /// Lets a call go on as a task of the client.
+    fn begin_in_background(
+        &self,
+        call: InFlightCall,
+        permit: CallPermit,
+        tool: String,
+    ) -> CreateTaskResult {
+        let (runtime, outputs, advise) =
+            (self.runtime.clone(), Arc::clone(&self.outputs), self.advise);
+        let result = move |envelope: &Envelope| {
+            let registry = runtime.registry();
+            let path = envelope.metadata().output_path.as_deref();
+            let link = path.and_then(|path| outputs.add_output(path));
+            call_result(envelope, registry.contract(&tool), link, advise)
+        };
+        self.background_calls.begin(BackgroundCall {
+            call,
+            permit,
+            stop: self.stop.clone(),
+            explain: self.explain,
+            result: Box::new(result),
+        })
     }
 
     /// Waits with the client of `request` for a call to end, or for its question.
@@ -339,6 +374,10 @@ impl ServerHandler for McpServerHandler {
         if self.offers_prompts() {
             capabilities.prompts = Some(Default::default());
         }
+        if self.task_host.is_some() {
+            let extensions = capabilities.extensions.get_or_insert_default();
+            extensions.insert(TASKS_EXTENSION_ID.to_owned(), JsonObject::new());
+        }
         if self.resource_provider.is_some() {
             capabilities.logging = Some(JsonObject::new());
             if let Some(resources) = &mut capabilities.resources {
@@ -382,7 +421,15 @@ impl ServerHandler for McpServerHandler {
         // Where tools are yet to be found, the next list may be another one.
         let is_whole = self.connection.unlisted_count() == 0;
         let listed = self.connection.tools_listed_for(ask_channel::can_ask(&cx));
-        let tools: Vec<Tool> = listed.iter().map(|contract| mcp_tool(contract)).collect();
+        let takes_tasks = takes_tasks(&cx);
+        let published = |contract: &Arc<Contract>| {
+            let mut tool = mcp_tool(contract);
+            if !takes_tasks {
+                without_background(contract, &mut tool);
+            }
+            tool
+        };
+        let tools: Vec<Tool> = listed.iter().map(published).collect();
         Ok(ListToolsResult::with_all_items(tools)
             .with_ttl_ms(if is_whole { CACHE_MS } else { 0 })
             .with_cache_scope(CacheScope::Private))
@@ -394,6 +441,30 @@ impl ServerHandler for McpServerHandler {
         cx: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         catch_panic(self.call(request, cx)).await
+    }
+
+    async fn get_task(
+        &self,
+        request: GetTaskParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<GetTaskResult, ErrorData> {
+        self.background_calls.tasks.get_task(&request.task_id).map(GetTaskResult::new)
+    }
+
+    async fn update_task(
+        &self,
+        request: UpdateTaskParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.background_calls.tasks.update_task(&request.task_id, request.input_responses)
+    }
+
+    async fn cancel_task(
+        &self,
+        request: CancelTaskParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.background_calls.tasks.cancel_task(&request.task_id)
     }
 
     async fn list_resources(

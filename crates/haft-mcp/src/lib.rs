@@ -8,6 +8,7 @@
 mod advice;
 mod approval_form;
 mod ask_channel;
+mod background_calls;
 mod call_limiter;
 mod call_result;
 mod client;

@@ -80,3 +80,5 @@ pub const SUBSCRIPTIONS_MAX: usize = 1_000;
 /// How long a client may keep what does not change while the server runs, in milliseconds. A server that is started
 /// anew may offer other tools.
 pub const CACHE_MS: u64 = 60_000;
+/// Time after which a client is to ask again for a call in the background, in milliseconds.
+pub(crate) const BACKGROUND_POLL_MS: u64 = 1_000;

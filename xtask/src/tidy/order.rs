@@ -398,6 +398,7 @@ pub(super) const MODULE_ORDER: &[ModuleOrder] = &[
             "call_result",
             "runs",
             "suspended_calls",
+            "background_calls",
             "handler",
             "stdio",
             "connection",

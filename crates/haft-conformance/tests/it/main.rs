@@ -183,8 +183,8 @@ results, or if a check that a revision requires fails.
 *Server.* The suite calls tools, resources and prompts by certain names. `crates/haft-conformance` offers them as ordinary tools of haft, through
 the same pipeline, front end and listener as `haft serve`. `haft mcp` and `haft serve` offer their own tools, cut outputs as resources, skills as
 prompts, and completion. Rows with «crate» are about features that only a program with the crate `haft-mcp` has: samplings, log lines, subscriptions,
-and prompts with images or questions. haft does not implement two optional features: the extension for tasks, and parameters in headers that a tool's
-schema names.
+and prompts with images or questions. haft has the extension for tasks only for `task` in the background, so no tool of the suite is one. It does not
+implement parameters in headers that a tool's schema names.
 
 *Client.* The client is haft's own. The tools of the suite's servers are tools of haft and are called through the same pipeline. The test accepts at once
 the logins that a person would accept. In rows with «crate», the test also fills in the forms of servers. The programs decline these forms, because a

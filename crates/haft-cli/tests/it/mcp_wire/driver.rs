@@ -36,6 +36,13 @@ impl Place {
         std::fs::write(self.root().join(path), text).unwrap();
     }
 
+    /// Writes a file of the user outside the workspace, and returns its path.
+    pub(crate) fn user_file(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.user.path().canonicalize().unwrap().join(name);
+        std::fs::write(&path, text).unwrap();
+        path
+    }
+
     /// Returns a command that sees only the programs of the account that runs the test.
     pub(crate) fn command(&self, program: impl AsRef<Path>) -> Command {
         let mut command = Command::new(program.as_ref());

@@ -8,6 +8,15 @@ use serde_json::{Value, json};
 use super::driver::{Place, Server, haft, initialize};
 
 fn start(place: &Place, model: Option<&ScriptedServer>, args: &[&str]) -> Server {
+    let mut server = start_without_handshake(place, model, args);
+    let mut hello = initialize();
+    hello["capabilities"] = json!({"elicitation": {}});
+    server.request("initialize", hello);
+    server.notify("notifications/initialized", json!({}));
+    server
+}
+
+fn start_without_handshake(place: &Place, model: Option<&ScriptedServer>, args: &[&str]) -> Server {
     let mut command = place.command(haft());
     command.arg("mcp").args(args);
     if let Some(model) = model {
@@ -17,12 +26,7 @@ fn start(place: &Place, model: Option<&ScriptedServer>, args: &[&str]) -> Server
             .env("HAFT_KEY_VARIABLE", "TEST_KEY")
             .env("TEST_KEY", "a-key-of-the-tests");
     }
-    let mut server = Server::of(command);
-    let mut hello = initialize();
-    hello["capabilities"] = json!({"elicitation": {}});
-    server.request("initialize", hello);
-    server.notify("notifications/initialized", json!({}));
-    server
+    Server::of(command)
 }
 
 fn model(replies: impl IntoIterator<Item = ScriptedReply>) -> ScriptedServer {
@@ -81,6 +85,70 @@ fn a_subagent_works_under_the_rules_of_the_connection() {
     let background = call(json!({"subagent_type": "explore", "prompt": "Go.", "background": true}));
     let refused = server.request("tools/call", background);
     assert!(refused.to_string().contains("no task can go on in the background here"), "{refused}");
+}
+
+/// Returns the params of a newer client that takes forms and tasks.
+fn with_tasks(params: Value) -> Value {
+    let mut params = super::modern(params);
+    params["_meta"]["io.modelcontextprotocol/clientCapabilities"] =
+        json!({"elicitation": {"form": {}}, "extensions": {"io.modelcontextprotocol/tasks": {}}});
+    params
+}
+
+/// Asks for a task until it has this status.
+fn task_when(server: &mut Server, id: &str, status: &str) -> Value {
+    loop {
+        let answer = server.request("tasks/get", with_tasks(json!({"taskId": id})));
+        let task = &answer["result"];
+        if task["status"] == status {
+            return task.clone();
+        }
+        let may_change = task["status"] == "working" || task["status"] == "input_required";
+        assert!(may_change, "{answer}");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn a_task_in_the_background_is_one_of_the_protocol() {
+    let place = Place::new();
+    let model = model([
+        ScriptedReply::new().call("write", json!({"path": "new.txt", "content": "x"})),
+        ScriptedReply::new().text("It is written."),
+        ScriptedReply::new().text("Never.").waiting_for("never"),
+    ]);
+    place.write(
+        "haft.toml",
+        "[[permissions]]\npermission = \"write\"\npattern = \"*\"\naction = \"ask\"\n",
+    );
+    let mut server = start_without_handshake(&place, Some(&model), &["--allow", "task"]);
+    let listed = server.request("tools/list", super::modern(json!({})));
+    assert!(task_of(&listed).unwrap()["inputSchema"]["properties"].get("background").is_none());
+    let listed = server.request("tools/list", with_tasks(json!({})));
+    assert!(task_of(&listed).unwrap()["inputSchema"]["properties"].get("background").is_some());
+
+    let background = json!({"subagent_type": "general", "prompt": "Write.", "background": true});
+    let begun = server.request("tools/call", with_tasks(call(background.clone())));
+    assert_eq!(begun["result"]["resultType"], "task", "{begun}");
+    let id = begun["result"]["taskId"].as_str().unwrap().to_owned();
+    // Other calls are answered meanwhile. The question of the task is the task's.
+    let asking = task_when(&mut server, &id, "input_required");
+    let (name, _) = asking["inputRequests"].as_object().unwrap().iter().next().unwrap();
+    let mut answers = json!({});
+    answers[name] = json!({"action": "accept", "content": {"decision": "once"}});
+    let update = json!({"taskId": id, "inputResponses": answers});
+    server.request("tasks/update", with_tasks(update));
+    let done = task_when(&mut server, &id, "completed");
+    assert!(done["result"]["content"][0]["text"].as_str().unwrap().contains("It is written."));
+    assert_eq!(std::fs::read_to_string(place.root().join("new.txt")).unwrap(), "x");
+
+    let begun = server.request("tools/call", with_tasks(call(background)));
+    let id = begun["result"]["taskId"].as_str().unwrap().to_owned();
+    model.wait_until_held("never");
+    server.request("tasks/cancel", with_tasks(json!({"taskId": id})));
+    task_when(&mut server, &id, "cancelled");
+    let unknown = server.request("tasks/get", with_tasks(json!({"taskId": "none"})));
+    assert_eq!(unknown["error"]["code"], -32602, "{unknown}");
 }
 
 #[test]
