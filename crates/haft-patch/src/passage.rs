@@ -183,7 +183,7 @@ pub enum PassageMistake {
 impl fmt::Display for PassageMistake {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::LineNumbers => "its lines begin with line numbers; leave them out",
+            Self::LineNumbers => "its lines begin with line numbers; read the file again, and copy the text without them",
             Self::EscapedLineBreaks => {
                 "it has the two characters \\n where the file has line breaks; write real line breaks"
             }

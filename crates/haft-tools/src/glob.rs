@@ -87,7 +87,11 @@ fn run(args: &GlobInput, cx: &Cx, threads: NonZeroUsize) -> Result<ToolOutput, T
         _ if pattern.has_directory()
             && cx.fs().resolve(args.path())?.1 == Some(FsEntryKind::Directory) =>
         {
-            let note = format!("No file matches {:?}: its directory does not exist.", args.pattern);
+            let name = args.pattern.rsplit('/').next().unwrap_or_default();
+            let note = format!(
+                "No file matches {:?}: its directory does not exist. \"**/{name}\" searches every directory.",
+                args.pattern
+            );
             return Ok(lines(Vec::new(), false, &note));
         }
         (_, None) => {

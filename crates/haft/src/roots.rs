@@ -177,7 +177,7 @@ impl WorkspaceRoots {
     /// Finds the root that `path` lies in, by its spelling, and the path relative to it.
     fn root_of_path(&self, path: &str) -> Result<(usize, &WorkspaceRoot, PathBuf), ToolError> {
         let problem = if path.is_empty() {
-            Some("the path is empty: name a file, or \".\" for the whole workspace".to_owned())
+            Some("the path is empty: name a file, or \".\" if a directory is meant".to_owned())
         } else if path.len() > PATH_BYTES_MAX {
             let bytes = path.len();
             Some(format!("the path is {bytes} bytes long: at most {PATH_BYTES_MAX} are possible"))

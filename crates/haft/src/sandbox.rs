@@ -136,7 +136,7 @@ impl Sandbox {
         if let Some(pattern) = self.protected.matching_beneath(root, relative) {
             let is_protected = protected_words(&path.to_string(), pattern);
             return Err(refused(format!(
-                "{is_protected}, because others run or obey what it says: leave it, or ask the user to change it"
+                "{is_protected}, because others run or obey what it says: leave it, or tell the user what to change"
             ))
             .decided_by(RefusalSource::ProtectedPath)
             .with_remedy(Remedy::Unprotect(pattern.to_owned())));
@@ -145,7 +145,7 @@ impl Sandbox {
         if hooks.matching_beneath(root, relative).is_some() {
             return Err(refused(format!(
                 "{path} is protected as by {HOOKS:?}, because the repository tells git with core.hooksPath to look \
-                 for hooks there: leave it, or ask the user to change it"
+                 for hooks there: leave it, or tell the user what to change"
             ))
             .decided_by(RefusalSource::ProtectedPath)
             .with_remedy(Remedy::Unprotect(HOOKS.to_owned())));

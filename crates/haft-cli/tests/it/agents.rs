@@ -205,13 +205,13 @@ fn tools_do_not_change_the_agents_of_a_trusted_workspace() {
     world.json(&["trust", "--json"]);
     world.check(&["call", "write", write], &expect![[r#"
         --- stderr
-        error: agents/review.md is protected by "work/agents/*.md", because others run or obey what it says: leave it, or ask the user to change it
+        error: agents/review.md is protected by "work/agents/*.md", because others run or obey what it says: leave it, or tell the user what to change
         --- status 3
     "#]]);
     // An agent that does not exist yet is protected, too. A file of the same name elsewhere is not.
     world.check(&["call", "write", &write.replace("review", "new")], &expect![[r#"
         --- stderr
-        error: agents/new.md is protected by "work/agents/*.md", because others run or obey what it says: leave it, or ask the user to change it
+        error: agents/new.md is protected by "work/agents/*.md", because others run or obey what it says: leave it, or tell the user what to change
         --- status 3
     "#]]);
     world.check(

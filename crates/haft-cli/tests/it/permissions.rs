@@ -367,7 +367,7 @@ fn each_stage_is_explained() {
         1  input         passed
               it fits the schema of write
         2  capabilities  refused
-              CAPABILITY_DENIED: .git/config is protected, because others run or obey what it says: leave it, or ask the user to change it
+              CAPABILITY_DENIED: .git/config is protected, because others run or obey what it says: leave it, or tell the user what to change
         3  permissions   not reached
         4  watchdogs     not reached
         5  person        not reached

@@ -12,10 +12,62 @@ use expect_test::expect_file;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::mcp_wire::driver::{Place, Server};
+use crate::mcp_wire::driver::{Place, Server, haft};
+use crate::python::tool;
 
 /// The calls, one a line.
 const CALLS: &str = include_str!("../fixtures/rubric/calls.jsonl");
+/// The group of calls of the user's own tools, which have another workspace.
+const OWN_TOOLS: &str = "own tools";
+/// An MCP server that fails in the way that it is told.
+const HOSTILE_SERVER: &str = include_str!("../fixtures/mcp_servers/hostile.py");
+/// The declared commands and the rules of the workspace with the user's own tools.
+const OWN_TOOLS_MANIFEST: &str = r#"
+[[python]]
+dir = "tools"
+
+[[commands]]
+id = "text.count"
+description = "Count the lines of a file"
+argv = ["wc", "-l", "--", "{file}"]
+effect = "read"
+dangerous = false
+[commands.parameters]
+required = ["file"]
+properties.file = { type = "string" }
+
+[[commands]]
+id = "mark"
+description = "Change the settings of git"
+argv = ["touch", "--", "{file}"]
+[commands.parameters]
+required = ["file"]
+properties.file = { type = "string" }
+
+[[commands]]
+id = "lost"
+description = "Run a program that is not installed"
+argv = ["no-such-program"]
+
+[[commands]]
+id = "fails"
+description = "Fail with words"
+argv = ["sh", "-c", "echo it went wrong >&2; exit 3"]
+
+[[commands]]
+id = "reaches"
+description = "Reach a host"
+argv = ["python3", "-c", "import urllib.request as r; r.urlopen('https://example.com/')"]
+
+[[permissions]]
+permission = "*"
+action = "allow"
+
+[[permissions]]
+permission = "fs.read"
+pattern = ".env"
+action = "deny"
+"#;
 /// The least number of calls.
 const CALLS_MIN: usize = 200;
 /// Bytes of English text that are counted as one token.
@@ -141,6 +193,51 @@ fn workspace() -> Place {
     place
 }
 
+/// Returns a workspace with Python tools, declared commands and MCP servers that fail.
+fn own_tools_workspace() -> Place {
+    let place = Place::new();
+    let root = place.root();
+    for directory in ["tools", "src", ".git"] {
+        std::fs::create_dir_all(root.join(directory)).unwrap();
+    }
+    place.write(".env", "TOKEN=x\n");
+    place.write(".git/config", "[core]\n");
+    place.write("src/main.py", "print(1)\n");
+    let tools = [
+        ("raises", "", "return {}[\"missing\"]"),
+        ("bytes_of", "", "return b'x'"),
+        ("endless", "\"timeout\": 1,", "while True: pass"),
+        ("exits", "", "import os; os._exit(3)"),
+        ("reads_secret", "", "return open('.env').read()"),
+        (
+            "writes_config",
+            "\"side_effect\": True, \"dangerous\": True,",
+            "open('.git/config', 'a').write('x')",
+        ),
+        (
+            "fetches",
+            "",
+            "import urllib.request as r; return r.urlopen('https://example.com/').status",
+        ),
+        ("needs_module", "", "import no_such_module"),
+    ];
+    for (name, metadata, body) in tools {
+        place.write(&format!("tools/{name}.py"), &tool(name, metadata, body));
+    }
+    let script = place.user_file("hostile.py", HOSTILE_SERVER);
+    let mut manifest = OWN_TOOLS_MANIFEST.to_owned();
+    for mode in ["well", "dies", "hang", "garbage", "exits"] {
+        write!(
+            manifest,
+            "\n[mcp.{mode}]\ncommand = [\"/usr/bin/python3\", {script:?}, {mode:?}]\ntimeout_ms = 2000\n"
+        )
+        .unwrap();
+    }
+    place.write("haft.toml", &manifest);
+    assert!(place.command(haft()).arg("trust").output().unwrap().status.success());
+    place
+}
+
 impl RubricAnswer {
     /// Reads the answer of a call as a model does: all texts, or the message of a protocol error.
     fn of(answer: &Value) -> Self {
@@ -200,8 +297,8 @@ fn shown(call: &RubricCall, text: &str) -> String {
 
 #[test]
 fn every_bad_call_is_answered_with_what_to_do_next() {
-    let place = workspace();
-    let mut server = Server::start_legacy(&place, &[]);
+    let places = [workspace(), own_tools_workspace()];
+    let mut servers = places.each_ref().map(|place| Server::start_legacy(place, &[]));
     let mut golden = String::new();
     let mut faults = Vec::new();
     let (mut tokens, mut wrong) = (Vec::new(), 0);
@@ -212,8 +309,9 @@ fn every_bad_call_is_answered_with_what_to_do_next() {
     for call in &calls {
         let name = format!("{} {}", call.tool, call.input);
         let params = json!({"name": call.tool, "arguments": call.input});
-        let mut message = server.request("tools/call", params);
-        place.redact(&mut message);
+        let which = usize::from(call.group == OWN_TOOLS);
+        let mut message = servers[which].request("tools/call", params);
+        places[which].redact(&mut message);
         let answer = RubricAnswer::of(&message);
         writeln!(golden, "{name}\n    {}", shown(call, &answer.text)).unwrap();
         if answer.text.trim().is_empty() {

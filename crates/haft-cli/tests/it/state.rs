@@ -121,25 +121,25 @@ fn haft_keeps_its_own_files_from_the_tools() {
     let edit = ["write", "write", r#"{"path":"work/haft.toml","content":"preset = \"full\""}"#];
     world.check_command(&mut of_world(&edit), &expect![[r#"
         --- stderr
-        error: work/haft.toml is protected by "haft.toml", because others run or obey what it says: leave it, or ask the user to change it
+        error: work/haft.toml is protected by "haft.toml", because others run or obey what it says: leave it, or tell the user what to change
         --- status 3
     "#]]);
     let input = r#"{"path":"work/src/haft.toml","content":""}"#;
     world.check_command(&mut of_world(&["write", "write", input]), &expect![[r#"
         --- stderr
-        error: work/src/haft.toml is protected by "haft.toml", because others run or obey what it says: leave it, or ask the user to change it
+        error: work/src/haft.toml is protected by "haft.toml", because others run or obey what it says: leave it, or tell the user what to change
         --- status 3
     "#]]);
     world.write("work/agent.toml", "");
     let input = r#"{"path":"agent.toml","content":""}"#;
     world.check(&["call", "--config", "agent.toml", "write", input], &expect![[r#"
         --- stderr
-        error: agent.toml is protected, because others run or obey what it says: leave it, or ask the user to change it
+        error: agent.toml is protected, because others run or obey what it says: leave it, or tell the user what to change
         --- status 3
     "#]]);
     world.check(&["call", "write", r#"{"path":"haft.toml","content":""}"#], &expect![[r#"
         --- stderr
-        error: haft.toml is protected, because others run or obey what it says: leave it, or ask the user to change it
+        error: haft.toml is protected, because others run or obey what it says: leave it, or tell the user what to change
         --- status 3
     "#]]);
 }

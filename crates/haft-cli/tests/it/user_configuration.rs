@@ -299,7 +299,7 @@ fn neither_tools_nor_commands_change_it() {
     let write = r#"{"path":".config/haft/haft.toml","content":"preset = \"full\""}"#;
     world.check(&["call", "--root", root, "write", write], &expect![[r#"
         --- stderr
-        error: .config/haft/haft.toml is protected by ".config/haft/**", because others run or obey what it says: leave it, or ask the user to change it
+        error: .config/haft/haft.toml is protected by ".config/haft/**", because others run or obey what it says: leave it, or tell the user what to change
         --- status 3
     "#]]);
     let command = r#"{"cmd":"echo x >> .config/haft/haft.toml"}"#;

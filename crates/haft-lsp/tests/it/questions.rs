@@ -247,7 +247,14 @@ async fn inputs_that_cannot_be_are_refused_with_what_would_be_right() {
         ]],
     )
     .await;
-    check("works", json!({ "operation": "symbols", "path": "../x.py" }), expect![[r#"TOOL_PATH_ESCAPE: path "../x.py" is outside the workspace: use a path within …"#]]).await;
+    check(
+        "works",
+        json!({ "operation": "symbols", "path": "../x.py" }),
+        expect![[
+            r#"TOOL_PATH_ESCAPE: path "../x.py" is outside the workspace: use a path within …"#
+        ]],
+    )
+    .await;
     check(
         "offers_nothing",
         at("references", 2, "x"),

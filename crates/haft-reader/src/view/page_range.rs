@@ -12,6 +12,12 @@ pub(super) fn parse(text: &str, total: usize, noun: &str) -> Result<Vec<usize>, 
         if last < first {
             return Err(format!("pages: expected the smaller number first, found {range:?}"));
         }
+        if last > total && total == 1 {
+            let noun = noun.trim_end_matches('s');
+            return Err(format!(
+                "pages: the file has only 1 {noun}, found {range:?}: leave pages out"
+            ));
+        }
         if last > total {
             return Err(format!(
                 "pages: the file has {total} {noun}, found {range:?}: give numbers from 1 to {total}"

@@ -86,7 +86,7 @@ impl LinkCheck<'_> {
                 };
                 let message = format!(
                     "{:?} is protected by {pattern:?}, because the link {:?} leads to it and others run or obey what it \
-                     says: leave it, or ask the user to change it",
+                     says: leave it, or tell the user what to change",
                     path.display(),
                     entry.to_string_lossy()
                 );

@@ -85,7 +85,7 @@ impl RepositoryCheck<'_> {
             {
                 let message = format!(
                     "{:?} is protected as by {pattern:?}, because git takes {} for a repository and obeys what it \
-                     says: leave it, or ask the user to change it",
+                     says: leave it, or tell the user what to change",
                     path.display(),
                     shown(directory)
                 );

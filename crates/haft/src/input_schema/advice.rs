@@ -11,6 +11,8 @@ use crate::suggestions::near_matches;
 
 /// Parameters that a message lists.
 const PARAMETERS_LISTED_MAX: usize = 16;
+/// Longest value that a message takes as its example, in bytes.
+const EXAMPLE_BYTES_MAX: usize = 60;
 
 /// The names of parameters that a message uses beside those of the schema.
 #[derive(Clone, Copy, Default)]
@@ -73,7 +75,8 @@ impl<'s> ViolationAdvice<'s> {
             InputViolationKind::Unfit(_)
                 if !names.is_empty() && !self.found_object(&violation.pointer) =>
             {
-                format!(": give an object with {}", listed(&names))
+                let object = self.place(&violation.pointer);
+                format!(": give an object with {}", object.map(properties_text).unwrap_or_default())
             }
             InputViolationKind::Missing(name) => {
                 self.property(&violation.pointer, name).map(|it| self.form(it)).unwrap_or_default()
@@ -82,10 +85,17 @@ impl<'s> ViolationAdvice<'s> {
                 let found = self.input.pointer(&violation.pointer);
                 let is_array = found.is_some_and(Value::is_array);
                 let wanted = self.place(&violation.pointer).filter(|_| !is_array);
-                wanted
-                    .filter(|it| it.get("items").is_some())
-                    .map(|it| self.form(it))
-                    .unwrap_or_default()
+                let Some(wanted) = wanted.filter(|it| it.get("items").is_some()) else {
+                    return String::new();
+                };
+                // An array of texts was meant, and one text is there.
+                let is_of_texts = self.meant(&wanted["items"])["type"] == "string";
+                match found.filter(|found| is_of_texts && found.is_string()) {
+                    Some(text) if text.to_string().len() <= EXAMPLE_BYTES_MAX => {
+                        format!(": give an array, such as [{text}]")
+                    }
+                    _ => self.form(wanted),
+                }
             }
         }
     }
@@ -100,12 +110,9 @@ impl<'s> ViolationAdvice<'s> {
             };
         }
         let items = schema.get("items").map(|items| self.meant(items));
-        let properties = items.and_then(|it| it.get("properties")).and_then(Value::as_object);
-        let names: Vec<&str> =
-            properties.into_iter().flat_map(|all| all.keys()).map(String::as_str).collect();
-        match names.is_empty() {
-            true => String::new(),
-            false => format!(": give an array of objects with {}", listed(&names)),
+        match items.map(properties_text).filter(|names| !names.is_empty()) {
+            Some(names) => format!(": give an array of objects with {names}"),
+            None => String::new(),
         }
     }
 
@@ -156,8 +163,24 @@ impl<'s> ViolationAdvice<'s> {
     }
 }
 
-fn listed(names: &[&str]) -> String {
-    let shown: Vec<&str> = names.iter().take(PARAMETERS_LISTED_MAX).copied().collect();
+/// Returns the names of the parameters of an object, those that may be left out with `?`.
+fn properties_text(object: &Value) -> String {
+    let required: Vec<&str> = match object.get("required").and_then(Value::as_array) {
+        Some(names) => names.iter().filter_map(Value::as_str).collect(),
+        None => Vec::new(),
+    };
+    let marked = |name: &String| match required.contains(&name.as_str()) {
+        true => name.clone(),
+        false => format!("{name}?"),
+    };
+    let properties = object.get("properties").and_then(Value::as_object);
+    let names: Vec<String> =
+        properties.into_iter().flat_map(|all| all.keys()).map(marked).collect();
+    listed(&names)
+}
+
+fn listed(names: &[impl AsRef<str>]) -> String {
+    let shown: Vec<&str> = names.iter().take(PARAMETERS_LISTED_MAX).map(AsRef::as_ref).collect();
     match names.len().saturating_sub(PARAMETERS_LISTED_MAX) {
         0 => shown.join(", "),
         more => format!("{} and {more} more", shown.join(", ")),

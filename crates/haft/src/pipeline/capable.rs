@@ -198,7 +198,10 @@ impl AccessResolver<'_> {
         }
         let verb = if is_write { "change" } else { "read" };
         Err(ToolError {
-            message: format!("the command would {verb} what is not its own: {}", err.message),
+            message: format!(
+                "nothing was run, because the command would {verb} this place: {}",
+                err.message
+            ),
             ..err
         })
     }

@@ -73,14 +73,14 @@ fn the_way_to_a_root_counts_for_what_is_protected_in_it() {
         "/srv/app/.git",
         "hooks/pre-commit",
         expect![[
-            r#"hooks/pre-commit is protected by ".git/hooks/**", because others run or obey what it says: leave it, or ask the user to change it"#
+            r#"hooks/pre-commit is protected by ".git/hooks/**", because others run or obey what it says: leave it, or tell the user what to change"#
         ]],
     );
     check(
         "/srv/app/.git",
         "config",
         expect![[
-            r#"config is protected by ".git/config", because others run or obey what it says: leave it, or ask the user to change it"#
+            r#"config is protected by ".git/config", because others run or obey what it says: leave it, or tell the user what to change"#
         ]],
     );
     check("/srv/app/.git", "description", expect!["can be written"]);

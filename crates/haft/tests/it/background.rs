@@ -364,7 +364,7 @@ async fn nothing_is_changed_that_was_not_granted() {
         writing(&["**"]),
         &["."],
     );
-    refuses(setting(protected), expect![[r#"CAPABILITY_DENIED: .vscode is protected by ".vscode/**", because others run or obey what it says: leave it, or ask the user to change it"#]]).await;
+    refuses(setting(protected), expect![[r#"CAPABILITY_DENIED: .vscode is protected by ".vscode/**", because others run or obey what it says: leave it, or tell the user what to change"#]]).await;
 }
 
 /// Answers every question with yes.

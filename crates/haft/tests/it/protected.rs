@@ -98,7 +98,7 @@ async fn a_protected_name_that_is_a_link_is_protected_as_well() {
     workspace.link(".claude", "alias");
     workspace.link("../.claude/settings.json", "src/settings");
     let refused = expect![[
-        r#".claude/settings.json is protected by ".claude/**", because others run or obey what it says: leave it, or ask the user to change it"#
+        r#".claude/settings.json is protected by ".claude/**", because others run or obey what it says: leave it, or tell the user what to change"#
     ]];
     workspace.check("put", ".claude/settings.json", refused).await;
     for path in [
@@ -145,7 +145,7 @@ async fn what_a_protected_name_leads_to_is_protected_as_well() {
         workspace.link(target, name);
     }
     let refused = expect![[
-        r#""conf/settings.json" is protected by ".claude/**", because the link ".claude" leads to it and others run or obey what it says: leave it, or ask the user to change it"#
+        r#""conf/settings.json" is protected by ".claude/**", because the link ".claude" leads to it and others run or obey what it says: leave it, or tell the user what to change"#
     ]];
     workspace.check("put", "conf/settings.json", refused).await;
     for path in [
@@ -178,7 +178,7 @@ async fn a_declared_place_is_not_written_by_its_protected_name() {
     let workspace = Workspace::with(&["conf/settings.json"]).await;
     workspace.link("conf", ".claude");
     let refused = expect![[
-        r#".claude/settings.json is protected by ".claude/**", because others run or obey what it says: leave it, or ask the user to change it"#
+        r#".claude/settings.json is protected by ".claude/**", because others run or obey what it says: leave it, or tell the user what to change"#
     ]];
     workspace.check("sly", "conf/settings.json .claude/settings.json", refused).await;
     workspace.check("sly", "src/a src/a", expect!["written"]).await;
@@ -192,7 +192,7 @@ async fn where_a_repository_keeps_its_hooks_is_protected() {
     std::fs::write(workspace.root.join(".git/config"), configuration).unwrap();
     workspace.link("elsewhere", "linked");
     let refused = expect![[
-        r#"tools/hooks/pre-push is protected as by ".git/hooks/**", because the repository tells git with core.hooksPath to look for hooks there: leave it, or ask the user to change it"#
+        r#"tools/hooks/pre-push is protected as by ".git/hooks/**", because the repository tells git with core.hooksPath to look for hooks there: leave it, or tell the user what to change"#
     ]];
     workspace.check("put", "tools/hooks/pre-push", refused).await;
     for path in ["tools/hooks/new/file", "TOOLS/Hooks/x", "linked/b", "elsewhere/b"] {
@@ -205,7 +205,7 @@ async fn where_a_repository_keeps_its_hooks_is_protected() {
 async fn what_git_obeys_is_protected_in_repositories_of_any_name() {
     let bare = ["bare/HEAD", "bare/config", "bare/objects/a", "bare/refs/b", "bare/hooks/sample"];
     let workspace = Workspace::with(&[&bare[..], &["half/HEAD", "half/refs/b"]].concat()).await;
-    workspace.check("put", "bare/hooks/post-update", expect![[r#""bare/hooks/post-update" is protected as by ".git/hooks/**", because git takes "bare" for a repository and obeys what it says: leave it, or ask the user to change it"#]]).await;
+    workspace.check("put", "bare/hooks/post-update", expect![[r#""bare/hooks/post-update" is protected as by ".git/hooks/**", because git takes "bare" for a repository and obeys what it says: leave it, or tell the user what to change"#]]).await;
     for path in [
         "bare/config",
         "bare/config.worktree",

@@ -248,7 +248,7 @@ fn an_agent_does_not_change_what_a_tool_may_do() {
     let write = r#"{"path":"tools/finance_price.py","content":"METADATA = 1"}"#;
     world.check(&["call", "write", write], &expect![[r#"
         --- stderr
-        error: tools/finance_price.py is protected by "work/tools/**", because others run or obey what it says: leave it, or ask the user to change it
+        error: tools/finance_price.py is protected by "work/tools/**", because others run or obey what it says: leave it, or tell the user what to change
         --- status 3
     "#]]);
     // Of what a program opens nothing can be said beforehand; the kernel holds it.

@@ -55,19 +55,19 @@ fn a_protected_name_is_said_to_be_one() {
     check(
         "error: could not write config file .git/config: Device or resource busy\nfatal: it failed",
         expect![[
-            r#".git/config is protected, because others run or obey what it says: leave it, or ask the user to change it, or to list the pattern under unprotect of [sandbox] in haft.toml"#
+            r#".git/config is protected, because others run or obey what it says: leave it, or tell the user what to change, or to list the pattern under unprotect of [sandbox] in haft.toml"#
         ]],
     );
     check(
         "cp: cannot create regular file '../deploy/live.key': Permission denied",
         expect![[
-            r#"../deploy/live.key is protected by "deploy/*.key", because others run or obey what it says: leave it, or ask the user to change it, or to list the pattern under unprotect of [sandbox] in haft.toml"#
+            r#"../deploy/live.key is protected by "deploy/*.key", because others run or obey what it says: leave it, or tell the user what to change, or to list the pattern under unprotect of [sandbox] in haft.toml"#
         ]],
     );
     check(
         "error: could not lock config file /srv/main/.git/config: Permission denied",
         expect![[
-            r#"/srv/main/.git/config is protected by ".git/config", because others run or obey what it says: leave it, or ask the user to change it, or to list the pattern under unprotect of [sandbox] in haft.toml"#
+            r#"/srv/main/.git/config is protected by ".git/config", because others run or obey what it says: leave it, or tell the user what to change, or to list the pattern under unprotect of [sandbox] in haft.toml"#
         ]],
     );
 }
