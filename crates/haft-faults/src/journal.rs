@@ -5,9 +5,10 @@ use std::ops::Deref;
 
 use haft_contract::{AttemptAddress, CallAddress, ContentDigest, RunId};
 use haft_journal::{
-    AttemptState, CallQuery, CallRow, CommitFuture, DueRuns, EarlierEffects, Intent, Journal,
-    JournalError, JournalFinding, JournalFuture, LateOutcome, Lease, LeaseHolder, LeaseRequest,
-    MessageId, MessagePart, MessageQuery, NewRun, Outcome, PlannedCall, PrunedRuns, RecordedCall,
+    AskChanges, AskEnd, AskJournal, AskQuery, AskRow, AttemptState, CallQuery, CallRow,
+    CommitFuture, DueRuns, EarlierEffects, Intent, Journal, JournalError, JournalFinding,
+    JournalFuture, LateOutcome, Lease, LeaseHolder, LeaseRequest, MessageId, MessagePart,
+    MessageQuery, NewAsk, NewAskAnswer, NewRun, Outcome, PlannedCall, PrunedRuns, RecordedCall,
     Retention, RunQuery, RunRow, SessionDurability, SessionId, SessionJournal, SessionMessage,
     SessionQuery, SessionRecord, SessionRow, Settlement, SnapshotNote,
 };
@@ -29,7 +30,11 @@ impl JournalMethod {
     #[must_use]
     pub fn is_change(self) -> bool {
         match self {
-            Self::RecordSession
+            Self::OpenAsk
+            | Self::AnswerAsk
+            | Self::EndAsk
+            | Self::ReceiveAnswer
+            | Self::RecordSession
             | Self::RewindSession
             | Self::OpenRun
             | Self::RenewLease
@@ -46,7 +51,9 @@ impl JournalMethod {
             | Self::RemoveContents
             | Self::NoteSnapshot
             | Self::Prune => true,
-            Self::Session
+            Self::Asks
+            | Self::ShownOfAsk
+            | Self::Session
             | Self::Sessions
             | Self::SessionMessages
             | Self::Compact
@@ -74,6 +81,9 @@ pub fn failing_answer<'a, T: Send + 'a>(err: JournalError) -> JournalFuture<'a, 
 /// Generates all code that depends on the methods of a journal, so that they are listed once.
 macro_rules! methods {
     (
+        AskJournal {
+            $($ask_step:ident $ask_name:ident($($ask_arg:ident: $ask_kind:ty),*) -> $ask_answer:ty;)*
+        }
         SessionJournal {
             $($chat_step:ident $chat_name:ident($($chat_arg:ident: $chat_kind:ty),*) -> $chat_answer:ty;)*
         }
@@ -84,6 +94,7 @@ macro_rules! methods {
         /// A method of a journal.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum JournalMethod {
+            $(#[doc = concat!("[`AskJournal::", stringify!($ask_name), "`].")] $ask_step,)*
             $(#[doc = concat!("[`SessionJournal::", stringify!($chat_name), "`].")] $chat_step,)*
             $(#[doc = concat!("[`Journal::", stringify!($name), "`].")] $step,)*
         }
@@ -107,6 +118,12 @@ macro_rules! methods {
             }
 
             $(
+                #[doc = concat!("Stands before [`AskJournal::", stringify!($ask_name), "`].")]
+                fn $ask_name(&self, $($ask_arg: $ask_kind),*) -> JournalFuture<'_, $ask_answer> {
+                    self.around(JournalMethod::$ask_step, |inner| inner.$ask_name($($ask_arg),*))
+                }
+            )*
+            $(
                 #[doc = concat!("Stands before [`SessionJournal::", stringify!($chat_name), "`].")]
                 fn $chat_name(&self, $($chat_arg: $chat_kind),*) -> JournalFuture<'_, $chat_answer> {
                     self.around(JournalMethod::$chat_step, |inner| inner.$chat_name($($chat_arg),*))
@@ -129,6 +146,16 @@ macro_rules! methods {
             }
         }
 
+        impl<I: JournalInterceptor> AskJournal for InterceptedJournal<I> {
+            $(fn $ask_name(&self, $($ask_arg: $ask_kind),*) -> JournalFuture<'_, $ask_answer> {
+                self.0.$ask_name($($ask_arg),*)
+            })*
+
+            fn ask_changes(&self) -> AskChanges {
+                self.0.inner().ask_changes()
+            }
+        }
+
         impl<I: JournalInterceptor> SessionJournal for InterceptedJournal<I> {
             $(fn $chat_name(&self, $($chat_arg: $chat_kind),*) -> JournalFuture<'_, $chat_answer> {
                 self.0.$chat_name($($chat_arg),*)
@@ -148,6 +175,14 @@ macro_rules! methods {
 }
 
 methods! {
+    AskJournal {
+        OpenAsk open_ask(ask: NewAsk) -> AskRow;
+        AnswerAsk answer_ask(answer: NewAskAnswer) -> AskRow;
+        EndAsk end_ask(ask: &str, end: AskEnd, now_ms: u64) -> AskRow;
+        ReceiveAnswer receive_answer(ask: &str, now_ms: u64) -> (AskRow, Option<String>);
+        Asks asks(query: AskQuery) -> Vec<AskRow>;
+        ShownOfAsk shown_of_ask(ask: &AskRow) -> Option<String>;
+    }
     SessionJournal {
         RecordSession record_session(lease: &Lease, records: Vec<SessionRecord>, firmness: SessionDurability) -> ();
         RewindSession rewind_session(lease: &Lease, from: &MessageId, at_ms: u64) -> u64;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use haft_contract::{CallAddress, RunId};
 
-use crate::{CallStatus, LeaseHolder, LeaseOwner, MessageId};
+use crate::{AskRow, AskState, CallStatus, LeaseHolder, LeaseOwner, MessageId};
 
 /// Says why a journal could not record or answer.
 #[derive(Debug, thiserror::Error)]
@@ -83,6 +83,26 @@ pub enum JournalError {
         call: CallAddress,
         /// Its status.
         status: CallStatus,
+    },
+    /// The ask does not wait for an answer any more.
+    #[error("ask {} cannot be answered any more: {}", ask.id, ask_end(ask))]
+    AskEnded {
+        /// The ask as it ended.
+        ask: Box<AskRow>,
+    },
+    /// The answer is about something else than the ask shows.
+    #[error(
+        "ask {ask} shows something else than this answer is about: look at it again, and then answer"
+    )]
+    AskDiffers {
+        /// The ask.
+        ask: String,
+    },
+    /// There is no such ask.
+    #[error("ask {ask} is not in the journal")]
+    UnknownAsk {
+        /// The ask.
+        ask: String,
     },
     /// There is no such call.
     #[error("call {call} is not in the journal")]
@@ -216,4 +236,18 @@ pub enum JournalError {
         /// The database file.
         path: PathBuf,
     },
+}
+
+/// Says how an ask ended.
+fn ask_end(ask: &AskRow) -> String {
+    match (ask.state, &ask.answer) {
+        (AskState::Answered, Some(answer)) => {
+            format!("{} answered it through {} ({})", answer.by, answer.through, answer.verdict)
+        }
+        (AskState::Expired, _) => "its time is over, so its call was denied".to_owned(),
+        (AskState::Withdrawn, _) => {
+            "its call was cancelled, or the process of its call ended".to_owned()
+        }
+        (AskState::Pending | AskState::Answered, _) => format!("it is {}", ask.state),
+    }
 }

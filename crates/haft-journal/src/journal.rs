@@ -4,13 +4,13 @@
 use haft_contract::{AttemptAddress, CallAddress, ContentDigest, RunId};
 
 use crate::{
-    AttemptState, CallQuery, CallRow, CommitFuture, DueRuns, EarlierEffects, Intent,
+    AskJournal, AttemptState, CallQuery, CallRow, CommitFuture, DueRuns, EarlierEffects, Intent,
     JournalFinding, JournalFuture, LateOutcome, Lease, LeaseHolder, LeaseRequest, NewRun, Outcome,
     PlannedCall, PrunedRuns, RecordedCall, Retention, RunQuery, RunRow, SessionJournal, Settlement,
     SnapshotNote,
 };
 
-/// Records runs, calls and [sessions](SessionJournal), and returns what was recorded.
+/// Records runs, calls, [asks](AskJournal) and [sessions](SessionJournal), and returns what was recorded.
 ///
 /// If a method answers `Ok`, it has committed: the record survives the death of this process. Where a method says *durable*, the
 /// record also survives the loss of power. Dropping a future does not take back a record that is already on its way.
@@ -20,7 +20,7 @@ use crate::{
 ///
 /// A journal is a [machine](crate::JournalMachine) over a [store](crate::store::Store). Other crates can write stores, and wrap
 /// journals. Only this crate makes an [`Intent`].
-pub trait Journal: SessionJournal {
+pub trait Journal: SessionJournal + AskJournal {
     /// Takes a run for an owner. A new run is recorded first. A known run keeps what was recorded of it, and that is durable from
     /// then on, because the new owner builds on it.
     ///

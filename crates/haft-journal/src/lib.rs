@@ -56,6 +56,8 @@
 //! ```
 #![deny(missing_docs)]
 
+mod ask;
+mod ask_journal;
 mod call;
 mod call_status;
 #[cfg(feature = "conformance")]
@@ -92,6 +94,10 @@ pub use memory::{MemoryJournal, MemoryStore};
 pub use postgres::PostgresJournal;
 pub use sqlite::SqliteJournal;
 
+pub use ask::{
+    AskAnswerRow, AskChanges, AskEnd, AskQuery, AskRow, AskState, AskVerdict, NewAsk, NewAskAnswer,
+};
+pub use ask_journal::AskJournal;
 pub use call::{Intent, NewRun, Outcome, PlannedCall};
 pub use call_status::CallStatus;
 pub use maintenance::{DueRuns, JournalFinding, PrunedRuns, Retention};

@@ -59,6 +59,14 @@ pub const QUERY_SESSIONS_MAX: u32 = 1_000;
 ///
 /// Limit (journal): the answer ends there.
 pub const QUERY_MESSAGES_MAX: u32 = 10_000;
+/// Asks in the answer to one query.
+///
+/// Limit (journal): the answer ends there.
+pub const QUERY_ASKS_MAX: u32 = 1_000;
+/// Pause between two looks at an ask for an answer of another process, in milliseconds.
+pub const ASK_POLL_MS: u64 = 100;
+/// The same where the store tells of changes: a pooler or a cut connection may lose one.
+pub const ASK_TOLD_POLL_MS: u64 = 1_000;
 /// Bytes of inputs, accesses and envelopes after which a query answers with the calls it has, and bytes of what was said
 /// after which it answers with the messages it has.
 pub const QUERY_BYTES_MAX: usize = 16 * 1024 * 1024;

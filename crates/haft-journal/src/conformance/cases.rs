@@ -1,5 +1,6 @@
 //! The cases that every store must pass. Each case is written once and runs on all stores.
 
+mod asks;
 mod doubt;
 mod keeping;
 mod leases;
@@ -20,6 +21,7 @@ use crate::conformance::fixture::{
 };
 use crate::conformance::{CaseResult, Shared};
 
+pub use asks::*;
 pub use doubt::*;
 pub use keeping::*;
 pub use leases::*;

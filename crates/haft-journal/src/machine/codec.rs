@@ -136,7 +136,8 @@ pub(super) fn call_id(row: &mut Row) -> Result<CallAddress, RowError> {
     address(row, [calls::RUN, calls::NODE, calls::ITERATION, calls::ATTEMPT, calls::SEQ])
 }
 
-fn address(row: &mut Row, columns: [Column; 5]) -> Result<CallAddress, RowError> {
+/// Reads the address of a call from these columns.
+pub(super) fn address(row: &mut Row, columns: [Column; 5]) -> Result<CallAddress, RowError> {
     let [run, node, iteration, attempt, seq] = columns;
     let scope = AttemptAddress {
         run: row.word(run, |text| RunId::parse(text).ok())?,

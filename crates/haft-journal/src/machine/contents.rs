@@ -109,6 +109,20 @@ pub(super) fn remove_part(tx: &mut dyn Transaction, run: &RunId) -> Result<Conte
     Ok(if is_full { ContentRemoval::Begun } else { ContentRemoval::Done })
 }
 
+/// Removes one text of a run.
+pub(super) fn remove(
+    tx: &mut dyn Transaction,
+    run: &RunId,
+    digest: &ContentDigest,
+) -> Result<(), Stop> {
+    let conditions = [
+        RowCondition::Equal(contents::RUN, run.as_str().into()),
+        RowCondition::Equal(contents::SHA256, digest.sha256.as_str().into()),
+    ];
+    tx.delete(&contents::TABLE, &conditions, 1)?;
+    Ok(())
+}
+
 /// Returns how much each run has.
 pub(super) fn bytes_by_run(reader: &mut dyn Reader) -> Result<HashMap<String, u64>, Stop> {
     let query = RowQuery::of(&contents::TABLE, &[contents::RUN, contents::BYTE_COUNT]);

@@ -10,8 +10,8 @@ use serde::de::IgnoredAny;
 use super::lease_state::LeaseState;
 use crate::limits::FINDINGS_MAX;
 use crate::{
-    CallRow, CallStatus, JournalFinding, LateOutcome, MessageId, MessageKind, MessagePart,
-    MessageRole, PartState, SessionId, SessionMessage, SessionRow, SettlementVerdict,
+    AskRow, AskState, CallRow, CallStatus, JournalFinding, LateOutcome, MessageId, MessageKind,
+    MessagePart, MessageRole, PartState, SessionId, SessionMessage, SessionRow, SettlementVerdict,
 };
 
 /// One look at all rows: first every run, then the calls in the order of their places; and every session, then every message,
@@ -81,6 +81,25 @@ impl Inspection {
         if late.status == CallStatus::Intended {
             self.find("late outcomes have ended", format!("{} is intended", name()));
         }
+    }
+
+    /// Looks at an ask.
+    pub(crate) fn ask(&mut self, ask: &AskRow) {
+        let Some(lease) = self.leases.get(&ask.call.scope.run) else {
+            return self.find("asks belong to runs", format!("ask {} has no run", ask.id));
+        };
+        let holder = lease.holder.as_ref().map(|holder| holder.fencing_token);
+        if ask.state == AskState::Pending && holder != Some(ask.fencing_token) {
+            let detail = format!(
+                "ask {} is pending, and no process has its fencing token {}",
+                ask.id, ask.fencing_token
+            );
+            self.find("pending asks have an owner", detail);
+        }
+        if (ask.state == AskState::Answered) != ask.answer.is_some() {
+            self.find("an answer fits its ask", format!("ask {} is {}", ask.id, ask.state));
+        }
+        self.json("what asks are about is JSON", &ask.summary, || format!("ask {}", ask.id));
     }
 
     /// Looks at a session.

@@ -5,7 +5,7 @@ use haft_contract::{CallAddress, RunId};
 
 use super::codec::{self, calls_of_run, integer, run_key};
 use super::lease_state::{self, LEASE, LeaseState, lease_state};
-use super::{Stop, Writing, retention};
+use super::{Stop, Writing, ask, retention};
 use crate::limits::RESUMES_MAX;
 use crate::store::{
     Column, Counter, Durability, Reader, RowCondition, RowQuery, RowUpdate, Transaction, Value,
@@ -176,6 +176,7 @@ fn extend(tx: &mut dyn Transaction, run: &RunId, request: &LeaseRequest) -> Resu
 }
 
 fn free(tx: &mut dyn Transaction, run: &RunId) -> Result<(), Stop> {
+    ask::withdraw_of_run(tx, run)?;
     let lease =
         [runs::OWNER_ID, runs::OWNER_LOCATION, runs::HELD_SINCE_MS, runs::LEASE_EXPIRES_AT_MS];
     change(tx, run, &lease.map(|column| (column, Value::Null)))

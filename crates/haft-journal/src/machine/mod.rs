@@ -12,11 +12,13 @@
 //! | `recall` | what an attempt did so far |
 //! | `query` | the lists of calls and runs |
 //! | `session` | conversations with an agent |
+//! | `ask` | questions to a person about calls, and their answers |
 //! | `contents` | texts that lie apart from the rows |
 //! | `retention` | which runs go, and removing them |
 //! | `verification` | whether what is recorded can have been recorded by haft |
 //! | `codec` | how the journal's types are kept in rows |
 
+mod ask;
 mod call;
 mod codec;
 mod contents;
@@ -38,6 +40,9 @@ use std::sync::Arc;
 
 use haft_contract::{AttemptAddress, CallAddress, ContentDigest, RunId};
 
+use tokio::sync::watch;
+
+use crate::limits::{ASK_POLL_MS, ASK_TOLD_POLL_MS};
 use crate::maintenance::Families;
 use crate::session::SessionBatch;
 use crate::store::{
@@ -45,9 +50,10 @@ use crate::store::{
 };
 use crate::stored_content::StoredContent;
 use crate::{
-    AttemptState, CallQuery, CallRow, CommitFuture, DueRuns, EarlierEffects, Intent, Journal,
-    JournalError, JournalFinding, JournalFuture, LateOutcome, Lease, LeaseHolder, LeaseRequest,
-    MessageId, MessagePart, MessageQuery, NewRun, Outcome, PlannedCall, PrunedRuns, RecordedCall,
+    AskChanges, AskEnd, AskJournal, AskQuery, AskRow, AttemptState, CallQuery, CallRow,
+    CommitFuture, DueRuns, EarlierEffects, Intent, Journal, JournalError, JournalFinding,
+    JournalFuture, LateOutcome, Lease, LeaseHolder, LeaseRequest, MessageId, MessagePart,
+    MessageQuery, NewAsk, NewAskAnswer, NewRun, Outcome, PlannedCall, PrunedRuns, RecordedCall,
     Retention, RunQuery, RunRow, SessionDurability, SessionId, SessionJournal, SessionMessage,
     SessionQuery, SessionRecord, SessionRow, Settlement, SnapshotNote,
 };
@@ -61,6 +67,8 @@ use retention::{Candidate, Removal};
 pub struct JournalMachine<S> {
     store: S,
     location: Arc<Path>,
+    /// Grows with each change of an ask that this process makes.
+    ask_changes: watch::Sender<u64>,
 }
 
 /// Why an operation ends before its end.
@@ -111,7 +119,7 @@ impl<S: Store> JournalMachine<S> {
     /// Returns the journal that is kept in a store.
     pub fn over(store: S) -> Self {
         let location = store.location().into();
-        Self { store, location }
+        Self { store, location, ask_changes: watch::Sender::new(0) }
     }
 
     /// Returns where the journal is kept.
@@ -178,6 +186,60 @@ impl<S: Store> JournalMachine<S> {
         let call = Arc::clone(&record.call);
         let write = move |writing: &mut Writing<'_>| call::record(writing.tx, &mut record);
         self.queue(durability, move || call::needs(&call), write).await
+    }
+}
+
+impl<S: Store> JournalMachine<S> {
+    /// Writes what changes an ask, and tells those in this process who wait for that.
+    async fn write_ask<T: Send + 'static>(
+        &self,
+        write: impl FnMut(&mut Writing<'_>) -> Result<T, Stop> + Send + 'static,
+    ) -> Result<T, JournalError> {
+        let written = self.write(Durability::Lease, write).await;
+        self.ask_changes.send_modify(|count| *count += 1);
+        written
+    }
+}
+
+impl<S: Store> AskJournal for JournalMachine<S> {
+    fn open_ask(&self, ask: NewAsk) -> JournalFuture<'_, AskRow> {
+        Box::pin(async move {
+            let shown = StoredContent::of(ask.shown.clone());
+            self.write_ask(move |writing| ask::open(writing.tx, &ask, &shown)).await
+        })
+    }
+
+    fn answer_ask(&self, answer: NewAskAnswer) -> JournalFuture<'_, AskRow> {
+        Box::pin(self.write_ask(move |writing| ask::answer(writing.tx, &answer)))
+    }
+
+    fn end_ask(&self, ask: &str, end: AskEnd, now_ms: u64) -> JournalFuture<'_, AskRow> {
+        let ask = ask.to_owned();
+        Box::pin(self.write_ask(move |writing| ask::end(writing.tx, &ask, end, now_ms)))
+    }
+
+    fn receive_answer(
+        &self,
+        ask: &str,
+        now_ms: u64,
+    ) -> JournalFuture<'_, (AskRow, Option<String>)> {
+        let ask = ask.to_owned();
+        Box::pin(self.write_ask(move |writing| ask::receive(writing.tx, &ask, now_ms)))
+    }
+
+    fn asks(&self, query: AskQuery) -> JournalFuture<'_, Vec<AskRow>> {
+        Box::pin(self.read(move |reader| ask::asks(reader, &query)))
+    }
+
+    fn shown_of_ask(&self, ask: &AskRow) -> JournalFuture<'_, Option<String>> {
+        let (run, digest) = (ask.call.scope.run.clone(), ask.shown.clone());
+        Box::pin(self.read(move |reader| contents::content(reader, &run, &digest)))
+    }
+
+    fn ask_changes(&self) -> AskChanges {
+        let told = self.store.ask_changes();
+        let pause_ms = if told.is_some() { ASK_TOLD_POLL_MS } else { ASK_POLL_MS };
+        AskChanges::new(self.ask_changes.subscribe(), told, pause_ms)
     }
 }
 

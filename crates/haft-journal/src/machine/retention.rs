@@ -13,7 +13,7 @@ use crate::limits::PRUNE_CALLS_MAX;
 use crate::maintenance::{Candidates, RunAge};
 use crate::store::{
     Column, Counter, Reader, Row, RowCondition, RowError, RowQuery, RowUpdate, Table, Tally,
-    Transaction, Value, calls, late_outcomes, messages, parts, runs, sessions, snapshots,
+    Transaction, Value, asks, calls, late_outcomes, messages, parts, runs, sessions, snapshots,
 };
 use crate::{CallStatus, Retention};
 
@@ -193,6 +193,7 @@ fn remove_part(tx: &mut dyn Transaction, run: &RunId) -> Result<Removal, Stop> {
     let others = [
         delete(tx, &snapshots::TABLE, snapshots::RUN)?,
         delete(tx, &late_outcomes::TABLE, late_outcomes::RUN)?,
+        delete(tx, &asks::TABLE, asks::RUN)?,
         delete(tx, &parts::TABLE, parts::SESSION_ID)?,
     ];
     if is_full(calls) || others.into_iter().any(is_full) {

@@ -5,12 +5,13 @@ use std::ops::ControlFlow;
 use haft_contract::RunId;
 
 use super::Stop;
+use super::ask;
 use super::codec;
 use super::inspection::Inspection;
 use super::lease_state::LeaseState;
 use crate::store::{
-    Reader, Row, RowError, RowQuery, StoreFailure, Table, calls, late_outcomes, messages, parts,
-    runs, sessions,
+    Reader, Row, RowError, RowQuery, StoreFailure, Table, asks, calls, late_outcomes, messages,
+    parts, runs, sessions,
 };
 use crate::{JournalError, JournalFinding};
 
@@ -63,6 +64,10 @@ fn rows(reader: &mut dyn Reader, inspection: &mut Inspection) -> Result<(), Stor
     })?;
     show(&late_outcomes::TABLE, late_outcomes::TABLE.key, |row, inspection| {
         inspection.late_outcome(&codec::late_outcome(row)?);
+        Ok(())
+    })?;
+    show(&asks::TABLE, asks::TABLE.key, |row, inspection| {
+        inspection.ask(&ask::ask_row(row)?);
         Ok(())
     })?;
     show(&sessions::TABLE, sessions::TABLE.key, |row, inspection| {

@@ -23,7 +23,7 @@ use std::sync::Arc;
 
 use haft_contract::BoxFuture;
 use tokio::runtime::Runtime;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::JournalError;
 use crate::limits::{QUEUE_ENTRIES_MAX, QUEUE_QUERIES_MAX};
@@ -33,7 +33,7 @@ use crate::worker::Worker;
 use address::Address;
 use failure::Trouble;
 use outage::Outage;
-use session::{Link, Role};
+use session::{AskNotices, Link, Role};
 use writer::PostgresWriter;
 
 /// A journal in a PostgreSQL database.
@@ -48,6 +48,7 @@ pub struct PostgresStore {
     reader: Worker<Box<dyn ReadOperation>>,
     /// How long the writer and the reader have waited for the server.
     outages: [Arc<Outage>; 2],
+    ask_changes: AskNotices,
 }
 
 impl JournalMachine<PostgresStore> {
@@ -63,13 +64,14 @@ impl JournalMachine<PostgresStore> {
         let write = |connection, operations| PostgresWriter::new(connection, at).run(operations);
         let outages = [Arc::default(), Arc::default()];
         let [writing, reading] = outages.clone();
-        let role = (&address, Role::Write, writing);
+        let ask_changes = AskNotices::default();
+        let role = (&address, Role::Write, (writing, Arc::clone(&ask_changes)));
         let writer = start("journal-writer", QUEUE_ENTRIES_MAX, role, write).await?;
         let at = path.clone();
         let read = move |connection, operations| reader::run(connection, &at, operations);
-        let role = (&address, Role::Read, reading);
+        let role = (&address, Role::Read, (reading, Arc::clone(&ask_changes)));
         let reader = start("journal-reader", QUEUE_QUERIES_MAX, role, read).await?;
-        Ok(Self::over(PostgresStore { path, writer, reader, outages }))
+        Ok(Self::over(PostgresStore { path, writer, reader, outages, ask_changes }))
     }
 }
 
@@ -83,7 +85,7 @@ struct PostgresConnection {
 async fn start<T: Send + 'static>(
     name: &str,
     queue_max: usize,
-    (address, role, outage): (&Address, Role, Arc<Outage>),
+    (address, role, notices): (&Address, Role, (Arc<Outage>, AskNotices)),
     run: impl FnOnce(PostgresConnection, mpsc::Receiver<T>) + Send + 'static,
 ) -> Result<Worker<T>, JournalError> {
     let (path, address) = (address.path.clone(), address.clone());
@@ -95,7 +97,7 @@ async fn start<T: Send + 'static>(
     let runtime = runtime.map_err(no_thread)?;
     let (ready, opened) = oneshot::channel::<Result<(), Trouble>>();
     let worker = Worker::spawn(name, queue_max, move |items| {
-        match runtime.block_on(Link::open(address, role, outage)) {
+        match runtime.block_on(Link::open(address, role, notices)) {
             Ok(link) => {
                 // The caller may have gone; then the queue ends at once.
                 let _ = ready.send(Ok(()));
@@ -123,6 +125,10 @@ impl Store for PostgresStore {
 
     fn outage(&self) -> Option<String> {
         self.outages.iter().find_map(|outage| outage.reason())
+    }
+
+    fn ask_changes(&self) -> Option<watch::Receiver<u64>> {
+        Some(self.ask_changes.subscribe())
     }
 
     fn write(&self, operation: Box<dyn WriteOperation>) -> BoxFuture<'_, ()> {

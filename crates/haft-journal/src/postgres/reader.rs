@@ -122,7 +122,8 @@ impl Reader for PostgresReader<'_> {
 }
 
 /// Rows that belong to no run.
-const STRAYS: [(&str, &str); 4] = [
+const STRAYS: [(&str, &str); 5] = [
+    ("asks", "asks"),
     ("calls", "calls"),
     ("snapshots", "snapshots"),
     ("late outcomes", "late_outcomes"),

@@ -3,12 +3,14 @@
 //! looked up after it. The reader and the writer decide how a session is used.
 
 use std::collections::HashMap;
+use std::future::poll_fn;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::watch;
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
-use tokio_postgres::{Client, Statement};
+use tokio_postgres::{AsyncMessage, Client, Statement};
 
 use super::address::Address;
 use super::failure::Trouble;
@@ -21,6 +23,9 @@ const SERVER_VERSION_MIN: i32 = 140_000;
 /// The first pause between two attempts to connect; each is twice as long as the one before.
 const PAUSE_MS_MIN: u64 = 20;
 const PAUSE_MS_MAX: u64 = 1_000;
+
+/// Grows with each change of asks that the server tells of.
+pub(super) type AskNotices = Arc<watch::Sender<u64>>;
 
 /// Says what a session is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +61,7 @@ pub(super) struct Link {
     last: Option<Name>,
     /// The outage that callers are told about while there is none.
     pub(super) outage: Arc<Outage>,
+    ask_changes: AskNotices,
 }
 
 impl Link {
@@ -63,10 +69,11 @@ impl Link {
     pub(super) async fn open(
         address: Address,
         role: Role,
-        outage: Arc<Outage>,
+        (outage, ask_changes): (Arc<Outage>, AskNotices),
     ) -> Result<Self, Trouble> {
-        let session = Session::open(&address, role).await.map_err(Trouble::while_connecting)?;
-        Ok(Self { address, role, session: Some(session), last: None, outage })
+        let session = Session::open(&address, role, &ask_changes).await;
+        let session = Some(session.map_err(Trouble::while_connecting)?);
+        Ok(Self { address, role, session, last: None, outage, ask_changes })
     }
 
     /// Returns a session that was not seen to break, connecting again for a bounded time if there is none.
@@ -78,7 +85,7 @@ impl Link {
         let mut pause_ms = PAUSE_MS_MIN;
         while self.session.is_none() {
             let opened = async {
-                let session = Session::open(&self.address, self.role).await?;
+                let session = Session::open(&self.address, self.role, &self.ask_changes).await?;
                 if let (Role::Write, Some(last)) = (self.role, &self.last) {
                     session.end(last).await?;
                 }
@@ -126,25 +133,47 @@ impl Drop for Session {
 }
 
 impl Session {
-    async fn open(address: &Address, role: Role) -> Result<Self, Trouble> {
+    async fn open(
+        address: &Address,
+        role: Role,
+        ask_changes: &AskNotices,
+    ) -> Result<Self, Trouble> {
         let bound = Duration::from_millis(CONNECT_MS_MAX);
         // The client's own bound ends with the socket's connection, after which a server may still say nothing.
-        let session = match tokio::time::timeout(bound, Self::connect(address, role)).await {
-            Ok(session) => session?,
-            Err(_) => {
-                let silence = format!("the server gave no answer for {CONNECT_MS_MAX} ms");
-                return Err(Trouble::Lost(silence));
-            }
-        };
+        let session =
+            match tokio::time::timeout(bound, Self::connect(address, role, ask_changes)).await {
+                Ok(session) => session?,
+                Err(_) => {
+                    let silence = format!("the server gave no answer for {CONNECT_MS_MAX} ms");
+                    return Err(Trouble::Lost(silence));
+                }
+            };
         schema::bring_up_to_date(&session.client).await?;
+        if role == Role::Read {
+            // Some poolers cannot do this. Then changes are looked for.
+            let _ = session.client.batch_execute("LISTEN haft_asks").await;
+            ask_changes.send_modify(|count| *count += 1);
+        }
         Ok(session)
     }
 
-    async fn connect(address: &Address, role: Role) -> Result<Self, Trouble> {
+    async fn connect(
+        address: &Address,
+        role: Role,
+        ask_changes: &AskNotices,
+    ) -> Result<Self, Trouble> {
         let tls = tls::Connector::new(&address.trust).map_err(Trouble::Unreachable)?;
-        let (client, connection) = address.config.connect(tls).await?;
+        let (client, mut connection) = address.config.connect(tls).await?;
+        let ask_changes = Arc::clone(ask_changes);
         // A caller that waits for an answer gets the reason why the connection ended.
-        let driver = tokio::spawn(async move { drop(connection.await) }).abort_handle();
+        let driver = async move {
+            while let Some(Ok(message)) = poll_fn(|cx| connection.poll_message(cx)).await {
+                if let AsyncMessage::Notification(_) = message {
+                    ask_changes.send_modify(|count| *count += 1);
+                }
+            }
+        };
+        let driver = tokio::spawn(driver).abort_handle();
         let name = Name { pid: 0, application: String::new() };
         let mut session = Self { client, statements: HashMap::new(), name, driver };
         // A writer that falls silent in the middle of a transaction would keep all others waiting. The statements of a writer

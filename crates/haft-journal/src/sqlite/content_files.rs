@@ -35,7 +35,7 @@ pub(super) struct ContentFiles {
 pub(super) struct ContentWrites<'a> {
     /// The path of the database. Most transactions have nothing to do with its files, and do not look for them.
     journal: &'a Path,
-    /// Directories that go once the transaction is on disk.
+    /// Directories and files that go once the transaction is on disk.
     removed: Vec<PathBuf>,
 }
 
@@ -196,27 +196,36 @@ impl<'a> ContentWrites<'a> {
         Ok(Inserted::At(None))
     }
 
-    /// Removes the texts of the run that the conditions name, once the transaction is on disk.
+    /// Removes the texts that the conditions name by run and SHA-256, or else all texts of the run, once the transaction is on
+    /// disk.
     pub(super) fn remove(&mut self, conditions: &[RowCondition]) {
         let query = RowQuery::of(&contents::TABLE, &[]).with(conditions.iter().cloned());
         if let Some(Value::Text(run)) = query.equal(contents::RUN) {
             let directory = self.files().run_directory(run);
-            if directory.exists() {
-                self.removed.push(directory);
-            }
+            let removed = match named_texts(&query) {
+                None => vec![directory],
+                Some(names) => {
+                    let names = names.into_iter().filter(|name| is_sha256(name));
+                    names.map(|name| directory.join(name)).collect()
+                }
+            };
+            self.removed.extend(removed.into_iter().filter(|path| path.exists()));
         }
     }
 
-    /// Returns the directories to remove once the transaction is on disk.
+    /// Returns the directories and files to remove once the transaction is on disk.
     pub(super) fn into_removed(self) -> Vec<PathBuf> {
         self.removed
     }
 }
 
-/// Removes the directories of texts. A file that cannot be removed is left to the next sweep.
-pub(super) fn remove_directories(removed: &[PathBuf]) {
-    for directory in removed {
-        let _ = std::fs::remove_dir_all(directory);
+/// Removes texts, and directories of texts. A file that cannot be removed is left to the next sweep.
+pub(super) fn remove_texts(removed: &[PathBuf]) {
+    for path in removed {
+        // A link is no directory: what it leads to stays.
+        let is_directory = std::fs::symlink_metadata(path).is_ok_and(|it| it.is_dir());
+        let _ =
+            if is_directory { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) };
     }
 }
 

@@ -152,7 +152,7 @@ impl SqliteWriter {
         committed?;
         // Once the rows are gone for good. If the sync fails, the next commit reports it, and the texts stay.
         if !removed.is_empty() && self.disk.log().sync_ended().is_ok() {
-            content_files::remove_directories(&removed);
+            content_files::remove_texts(&removed);
         }
         Ok(())
     }

@@ -32,13 +32,14 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use haft_contract::BoxFuture;
+use tokio::sync::watch;
 
 use crate::JournalError;
 
 pub use query::{RowCondition, RowQuery, Tallied, Tally};
 pub use row::{Row, RowError};
 pub use table::{
-    Column, ColumnKind, TABLES, Table, calls, contents, late_outcomes, messages, parts, runs,
+    Column, ColumnKind, TABLES, Table, asks, calls, contents, late_outcomes, messages, parts, runs,
     sessions, snapshots,
 };
 pub use value::Value;
@@ -64,6 +65,11 @@ pub trait Store: Send + Sync + fmt::Debug + 'static {
 
     /// Returns why operations wait, if they wait for a server that gives no answer.
     fn outage(&self) -> Option<String> {
+        None
+    }
+
+    /// Returns what grows when other processes may have changed asks, if the store is told of that.
+    fn ask_changes(&self) -> Option<watch::Receiver<u64>> {
         None
     }
 

@@ -425,8 +425,70 @@ table! {
     indexes []
 }
 
+table! {
+    /// Asks, with their answers.
+    asks("asks") {
+        /// Names the ask.
+        ID = "id" Text,
+        /// The run.
+        RUN = "run" Text,
+        /// The node.
+        NODE = "node" Text,
+        /// The iteration.
+        ITERATION = "iteration" Integer,
+        /// The attempt.
+        ATTEMPT = "attempt" Integer,
+        /// The number of the call in the attempt.
+        SEQ = "seq" Integer,
+        /// The fencing token under which the call is made.
+        FENCING_TOKEN = "fencing_token" Integer,
+        /// The tool.
+        TOOL = "tool" Text,
+        /// The kind of front end that made the call.
+        FRONT_END = "front_end" Text,
+        /// The agents that led to the call, as a JSON list.
+        AGENTS = "agents_json" Text,
+        /// Where the process runs that asks.
+        ASKER = "asker" Text,
+        /// What the ask is about, as JSON without contents.
+        SUMMARY = "summary_json" Text,
+        /// The SHA-256 of what is shown, which names it in the content store.
+        SHOWN_SHA256 = "shown_sha256" Text,
+        /// The length of what is shown.
+        SHOWN_BYTES = "shown_bytes" Integer,
+        /// When it was asked.
+        ASKED_AT_MS = "asked_at_ms" Integer,
+        /// When it expires.
+        DEADLINE_MS = "deadline_ms" Integer,
+        /// How it stands.
+        STATE = "state" Word,
+        /// When it ended.
+        ENDED_AT_MS = "ended_at_ms" Integer,
+        /// The meaning of the answer; empty, with all that follows, if there is none.
+        VERDICT = "verdict" Word,
+        /// Who answered.
+        ANSWERED_BY = "answered_by" Text,
+        /// The front end through which the answer came.
+        ANSWERED_THROUGH = "answered_through" Text,
+        /// The SHA-256 of what the person who answered was shown.
+        ANSWER_SHOWN_SHA256 = "answer_shown_sha256" Text,
+        /// Words for the model.
+        WORDS = "words" Text,
+        /// The SHA-256 of the edited input, which names it in the content store.
+        EDITED_SHA256 = "edited_sha256" Text,
+        /// The length of the edited input.
+        EDITED_BYTES = "edited_bytes" Integer,
+        /// When the process that asked received the answer.
+        RECEIVED_AT_MS = "received_at_ms" Integer,
+    }
+    key [ID]
+    number None;
+    weighed [SUMMARY, WORDS]
+    indexes [[RUN, STATE], [STATE, ASKED_AT_MS]]
+}
+
 /// All tables.
-pub static TABLES: [&Table; 8] = [
+pub static TABLES: [&Table; 9] = [
     &runs::TABLE,
     &calls::TABLE,
     &late_outcomes::TABLE,
@@ -435,4 +497,5 @@ pub static TABLES: [&Table; 8] = [
     &messages::TABLE,
     &parts::TABLE,
     &contents::TABLE,
+    &asks::TABLE,
 ];
