@@ -1,6 +1,7 @@
 //! Kills haft again and again and looks each time whether it kept its word. The killing and the looking are examples: one of
-//! `haft-tools`, which has the runtime, the journal and the tools at hand, one of `haft-plan`, whose runs are plans, and
-//! one of `haft-agent`, whose runs are conversations. Here is only how they are started, and how the kills are shared out.
+//! `haft-tools`, which has the runtime, the journal and the tools at hand, one of `haft-plan`, whose runs are plans,
+//! one of `haft-agent`, whose runs are conversations, and one of `haft`, whose calls wait for the answers of other processes.
+//! Here is only how they are started, and how the kills are shared out.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -15,17 +16,22 @@ const KILLS_OF_CALLS_PER_PLAN: u64 = 10;
 /// One in so many hits an agent, unless `--agents` says how many do.
 const KILLS_OF_CALLS_PER_AGENT: u64 = 10;
 
-/// The package and the example that hit calls, those that hit plans, and those that hit agents. Examples of all packages
+/// One in so many hits a process that asks or answers.
+const KILLS_OF_CALLS_PER_ASK: u64 = 10;
+
+/// The package and the example that hit calls, those that hit plans, those that hit agents, and those that hit asks. Examples of all packages
 /// share a directory.
 const OF_CALLS: (&str, &str) = ("haft-tools", "crash");
 const OF_PLANS: (&str, &str) = ("haft-plan", "crash_plans");
 const OF_AGENTS: (&str, &str) = ("haft-agent", "crash_agents");
 
+const OF_ASKS: (&str, &str) = ("haft", "crash_asks");
+
 /// Runs `cargo xtask crash`.
 pub(crate) fn run(root: &Path, arguments: &[String]) -> anyhow::Result<()> {
     let mut kills = KILLS_DEFAULT;
     let mut of_agents = None;
-    // The arguments that all three programs get.
+    // The arguments that all programs get.
     let mut shared = Vec::new();
     for pair in arguments.chunks(2) {
         let value = match pair {
@@ -53,6 +59,8 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> anyhow::Result<()> {
     // Of options that are given twice the last one holds.
     shared.extend(kills_option(kills.div_ceil(KILLS_OF_CALLS_PER_PLAN)));
     start(root, profile, OF_PLANS, &shared)?;
+    shared.extend(kills_option(kills.div_ceil(KILLS_OF_CALLS_PER_ASK)));
+    start(root, profile, OF_ASKS, &shared)?;
     shared.extend(kills_option(of_agents));
     start(root, profile, OF_AGENTS, &shared)
 }
@@ -68,6 +76,7 @@ pub(crate) fn run_share(root: &Path) -> anyhow::Result<()> {
     for ((_, example), kills) in [
         (OF_CALLS, KILLS_DEFAULT),
         (OF_PLANS, KILLS_DEFAULT / KILLS_OF_CALLS_PER_PLAN),
+        (OF_ASKS, KILLS_DEFAULT / KILLS_OF_CALLS_PER_ASK),
         (OF_AGENTS, KILLS_DEFAULT / KILLS_OF_CALLS_PER_AGENT),
     ] {
         let mut program = Command::new(directory.join(example));

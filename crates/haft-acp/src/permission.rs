@@ -149,6 +149,7 @@ mod tests {
 
     fn ask(always: usize) -> Ask {
         Ask {
+            id: String::new(),
             call_id: "ses_1/main/0/1/1".to_owned(),
             driver_call_id: Some("c1".to_owned()),
             tool: ToolId::parse("bash").unwrap(),

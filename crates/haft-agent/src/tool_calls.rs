@@ -288,11 +288,11 @@ impl Asker for NotifyingAsker {
         Box::pin(async move {
             let mut question = self.begin_ask_event();
             let answer = self.inner_asker().ask(ask).await;
-            question.answer = match answer {
+            question.answer = match &answer {
                 AskAnswer::AllowOnce => "once",
                 AskAnswer::AllowForSession | AskAnswer::AllowExactForSession => "always_session",
                 AskAnswer::AllowForProject | AskAnswer::AllowExactForProject => "always_project",
-                AskAnswer::Reject => "reject",
+                AskAnswer::Reject | AskAnswer::RejectWithWords(_) => "reject",
                 AskAnswer::RejectForSession => "reject_session",
                 _ => "nobody",
             };
@@ -315,6 +315,18 @@ impl Asker for NotifyingAsker {
 
     fn can_ask(&self) -> bool {
         self.inner_asker().can_ask()
+    }
+
+    fn waits_for_others(&self) -> bool {
+        self.inner_asker().waits_for_others()
+    }
+
+    fn has_deadline(&self) -> bool {
+        self.inner_asker().has_deadline()
+    }
+
+    fn note_end(&self, how: &str) {
+        self.inner_asker().note_end(how);
     }
 
     fn asks_one_at_a_time(&self) -> bool {

@@ -173,6 +173,9 @@ pub(crate) fn result_text(part: &MessagePart) -> String {
         // A long output must not hide it.
         text.insert_str(0, &format!("[haft: {warning}]\n\n"));
     }
+    if let Some(note) = &envelope.metadata().approval_note {
+        text.insert_str(0, &format!("[haft: {note}]\n\n"));
+    }
     text
 }
 

@@ -87,6 +87,9 @@ pub struct EnvelopeMetadata {
     /// Which effects of earlier attempts may already have happened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_warning: Option<String>,
+    /// The words of the person who allowed the call, and the change of its input, for the model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval_note: Option<String>,
 }
 
 /// Says what was cut out between `head` and `tail`, in words for a model.

@@ -33,7 +33,7 @@ pub(crate) struct ApprovalFormAnswer {
     pub(crate) note: Option<String>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 struct ApprovalFormDecision {
     value: &'static str,
     title: &'static str,
@@ -103,7 +103,7 @@ pub(crate) fn parse_answer(result: &ElicitResult, ask: &Ask) -> ApprovalFormAnsw
     };
     match &result.action {
         ElicitationAction::Accept => match chosen() {
-            Some(decision) => ApprovalFormAnswer { answer: decision.answer, note: None },
+            Some(decision) => ApprovalFormAnswer { answer: decision.answer.clone(), note: None },
             None => {
                 let offered = offered_decisions(ask).iter().map(|decision| decision.value);
                 let offered = offered.collect::<Vec<_>>().join(", ");

@@ -18,7 +18,7 @@ use crate::approval_form::EnumTitleStyle;
 use crate::client_requests::{
     DeclaredClientCapabilities, capability_name, client_request_error, input_requests,
 };
-use crate::pending_ask::{PendingClientAsk, send_and_wait};
+use crate::pending_ask::{EndElsewhere, PendingClientAsk, send_and_wait};
 use crate::request_state::CallBinding;
 
 /// How the client of one request can be asked, and for what.
@@ -65,11 +65,11 @@ impl AskSupport {
         let (questions, asked) = mpsc::channel(1);
         let asker: Option<Arc<dyn Asker>> = match &self.method {
             AskMethod::ServerRequest(_) if self.capabilities.forms => {
-                Some(Arc::new(FormAsker { asks: questions.clone(), asks_one_at_a_time: true }))
+                Some(Arc::new(FormAsker::new(questions.clone(), true)))
             }
             AskMethod::InputRequired(_) if self.capabilities.forms => {
                 // The client may need the answer to one of its requests before it answers the question of another.
-                Some(Arc::new(FormAsker { asks: questions.clone(), asks_one_at_a_time: false }))
+                Some(Arc::new(FormAsker::new(questions.clone(), false)))
             }
             AskMethod::Unsupported | AskMethod::ServerRequest(_) | AskMethod::InputRequired(_) => {
                 None
@@ -109,21 +109,34 @@ pub(crate) struct AskChannel {
 struct FormAsker {
     asks: mpsc::Sender<PendingClientAsk>,
     asks_one_at_a_time: bool,
+    ended: Arc<EndElsewhere>,
+}
+
+impl FormAsker {
+    fn new(asks: mpsc::Sender<PendingClientAsk>, asks_one_at_a_time: bool) -> Self {
+        Self { asks, asks_one_at_a_time, ended: Arc::default() }
+    }
 }
 
 impl Asker for FormAsker {
     fn ask(&self, ask: Ask) -> BoxFuture<'_, AskAnswer> {
         Box::pin(async {
-            let answer = send_and_wait(&self.asks, ask, PendingClientAsk::Approval).await;
+            let answer =
+                send_and_wait((&self.asks, &self.ended), ask, PendingClientAsk::Approval).await;
             answer.unwrap_or(AskAnswer::Unanswered)
         })
     }
 
     fn elicit(&self, inquiry: Elicitation) -> BoxFuture<'_, ElicitationReply> {
         Box::pin(async {
-            let reply = send_and_wait(&self.asks, inquiry, PendingClientAsk::Questions).await;
+            let line = (&self.asks, &self.ended);
+            let reply = send_and_wait(line, inquiry, PendingClientAsk::Questions).await;
             reply.unwrap_or(ElicitationReply::Unanswered)
         })
+    }
+
+    fn note_end(&self, how: &str) {
+        self.ended.set(how);
     }
 
     fn asks_one_at_a_time(&self) -> bool {
@@ -160,8 +173,8 @@ impl ClientRequester for McpClientRequester {
                 return Err(ToolError::new(ErrorCode::Unavailable, message));
             }
             input_requests(&requests).map_err(|what| client_request_error(&what))?;
-            let answered =
-                send_and_wait(&self.ask_sender, requests, PendingClientAsk::Requests).await;
+            let line = (&self.ask_sender, &Arc::default());
+            let answered = send_and_wait(line, requests, PendingClientAsk::Requests).await;
             answered.unwrap_or_else(|| Err(client_request_error("is not there any more")))
         })
     }

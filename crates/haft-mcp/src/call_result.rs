@@ -49,6 +49,9 @@ pub(crate) fn call_result(
         // A long output must not hide it from the model.
         result.content.insert(0, ContentBlock::text(format!("[haft: {warning}]")));
     }
+    if let Some(note) = &envelope.metadata().approval_note {
+        result.content.insert(0, ContentBlock::text(format!("[haft: {note}]")));
+    }
     result.content.extend(link.map(ContentBlock::resource_link));
     result.with_meta(Some(meta(envelope.metadata())))
 }
@@ -61,6 +64,7 @@ fn meta(metadata: &EnvelopeMetadata) -> MetaObject {
             meta.insert(format!("haft/{key}"), value);
         }
     };
+    say("approvalNote", metadata.approval_note.as_deref().map(Value::from));
     say("appeared", (!metadata.appeared.is_empty()).then(|| json!(metadata.appeared)));
     say("call", metadata.call_id.as_deref().map(Value::from));
     let connections = &metadata.connections;

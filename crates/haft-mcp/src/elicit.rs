@@ -45,8 +45,9 @@ pub(crate) async fn elicit(
             tokio::select! {
                 biased;
                 () = asked.wait_until_withdrawn() => {
-                    let reason = Some("the call was cancelled".to_owned());
-                    let param = CancelledNotificationParam::new(Some(question), reason);
+                    let reason = asked.end_elsewhere();
+                    let reason = reason.unwrap_or_else(|| "the call was cancelled".to_owned());
+                    let param = CancelledNotificationParam::new(Some(question), Some(reason));
                     // A client that is gone, or does not read, is not waited for.
                     let flush = Duration::from_millis(FLUSH_MS_MAX);
                     let _ = timeout(flush, peer.notify_cancelled(param)).await;

@@ -1,6 +1,8 @@
 //! Something on its way to the person behind a client, and the way of the answer back. Whether and how a client can be
 //! asked is not decided here.
 
+use std::sync::{Arc, Mutex, PoisonError};
+
 use haft::{Ask, AskAnswer, Elicitation, ElicitationReply};
 use haft_contract::{ClientRequest, ToolError};
 use rmcp::model::{
@@ -22,6 +24,23 @@ pub(crate) enum PendingClientAsk {
 pub(crate) struct PendingClientReply<Q, A> {
     pub(crate) request: Q,
     reply_sender: oneshot::Sender<A>,
+    /// How the ask ended, if it ended elsewhere.
+    ended: Arc<EndElsewhere>,
+}
+
+/// How an ask ended at another front end, in words for a person. The asker writes it just before it withdraws the ask, and the
+/// one who withdraws it takes it; a channel would have to outlive the ask.
+#[derive(Default)]
+pub(crate) struct EndElsewhere(Mutex<Option<String>>);
+
+impl EndElsewhere {
+    pub(crate) fn set(&self, how: &str) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(how.to_owned());
+    }
+
+    fn take(&self) -> Option<String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
 }
 
 impl PendingClientAsk {
@@ -126,6 +145,14 @@ impl PendingClientAsk {
         }
     }
 
+    /// Returns why the call does not need an answer any more, if another front end gave it.
+    pub(crate) fn end_elsewhere(&self) -> Option<String> {
+        match self {
+            Self::Approval(pending) => pending.ended.take(),
+            Self::Questions(_) | Self::Requests(_) => None,
+        }
+    }
+
     /// Waits until the call does not need an answer any more.
     pub(crate) async fn wait_until_withdrawn(&mut self) {
         match self {
@@ -153,11 +180,13 @@ impl PendingClientReply<Ask, AskAnswer> {
 
 /// Returns the answer, or nothing if there will be none.
 pub(crate) async fn send_and_wait<Q, A>(
-    questions: &mpsc::Sender<PendingClientAsk>,
+    (questions, ended): (&mpsc::Sender<PendingClientAsk>, &Arc<EndElsewhere>),
     about: Q,
     asked: fn(PendingClientReply<Q, A>) -> PendingClientAsk,
 ) -> Option<A> {
     let (reply, answer) = oneshot::channel();
-    questions.send(asked(PendingClientReply { request: about, reply_sender: reply })).await.ok()?;
+    let ended = Arc::clone(ended);
+    let pending = PendingClientReply { request: about, reply_sender: reply, ended };
+    questions.send(asked(pending)).await.ok()?;
     answer.await.ok()
 }

@@ -4,7 +4,10 @@
 use std::path::PathBuf;
 
 use haft_contract::{BoxFuture, ToolId, UserQuestion};
+use haft_journal::AskVerdict;
 use haft_policy::{Rule, RuleAction};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// Largest part of an input that a question shows, in bytes.
 pub(crate) const ASK_INPUT_BYTES_MAX: usize = 4_096;
@@ -14,6 +17,8 @@ pub(crate) const ASK_LINES_MAX: usize = 20;
 /// The question that a person gets about one call. All reasons to ask are in one question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ask {
+    /// Names the ask in the journal; empty if the journal does not have it.
+    pub id: String,
     /// The call, as its row in the journal names it.
     pub call_id: String,
     /// The driver's id of the call, if it has one.
@@ -37,6 +42,66 @@ pub struct Ask {
     pub root: PathBuf,
 }
 
+/// All that an ask shows, as the journal keeps it. The summary of the ask has the same fields, with the input as the journal
+/// records it: bodies as size and SHA-256.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ShownAsk {
+    /// Names the ask.
+    pub ask: String,
+    /// The tool.
+    pub tool: String,
+    /// The whole input.
+    pub input: Value,
+    /// The accesses of the call, one line each.
+    pub accesses: Vec<String>,
+    /// The reasons to ask, one line each.
+    pub reasons: Vec<String>,
+    /// The rules that «always» adds, one line each.
+    pub always_rules: Vec<String>,
+    /// The narrower rules that «always, exactly this» adds. Empty if they are the same.
+    pub exact_rules: Vec<String>,
+    /// The connection that makes the call.
+    pub connection: String,
+    /// The workspace root.
+    pub root: String,
+    /// The driver's id of the call, if it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub driver_call_id: Option<String>,
+}
+
+impl ShownAsk {
+    /// Returns what the journal shows of an ask with this input.
+    pub(crate) fn new(ask: &Ask, input: Value) -> Self {
+        let lines = |rules: &[Rule]| rules.iter().map(ToString::to_string).collect();
+        Self {
+            ask: ask.id.clone(),
+            tool: ask.tool.to_string(),
+            input,
+            accesses: ask.accesses.clone(),
+            reasons: ask.reasons.clone(),
+            always_rules: lines(&ask.always_rules),
+            exact_rules: lines(&ask.exact_rules),
+            connection: ask.connection.clone(),
+            root: ask.root.to_string_lossy().into_owned(),
+            driver_call_id: ask.driver_call_id.clone(),
+        }
+    }
+
+    /// Reads what the journal has of an ask, `None` if it is not readable.
+    pub fn parse(json: &str) -> Option<Self> {
+        serde_json::from_str(json).ok()
+    }
+
+    /// Returns the rules that an answer adds: the exact ones, or else the offered ones.
+    pub fn rules(&self, exact: bool) -> &[String] {
+        if exact && !self.exact_rules.is_empty() { &self.exact_rules } else { &self.always_rules }
+    }
+
+    pub(crate) fn to_json(&self) -> String {
+        serde_json::to_string(self).expect("strings and JSON always serialize")
+    }
+}
+
 impl Ask {
     /// Returns the rules of a rejection for the session: they deny what the narrowest offered rules would allow.
     pub fn denied_rules(&self) -> Vec<Rule> {
@@ -51,7 +116,7 @@ fn denying(rules: &[Rule]) -> Vec<Rule> {
 }
 
 /// The answer of a person.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AskAnswer {
     /// Allow this call only.
@@ -70,11 +135,31 @@ pub enum AskAnswer {
     AllowExactForProject,
     /// Refuse this call only.
     Reject,
+    /// Refuse this call only, with words for the model.
+    RejectWithWords(String),
     /// Refuse the call, and add rules to this session that deny what [`Ask::denied_rules`] says. Without offered rules, this
     /// means [`AskAnswer::Reject`].
     RejectForSession,
     /// No person can answer here.
     Unanswered,
+}
+
+impl AskAnswer {
+    /// Returns the answer as the journal records it, with words for the model; `None` if no person answered.
+    pub(crate) fn into_verdict(self) -> Option<(AskVerdict, Option<String>)> {
+        let verdict = match self {
+            Self::AllowOnce => AskVerdict::Once,
+            Self::AllowForSession => AskVerdict::Session,
+            Self::AllowForProject => AskVerdict::Always,
+            Self::AllowExactForSession => AskVerdict::SessionExact,
+            Self::AllowExactForProject => AskVerdict::AlwaysExact,
+            Self::Reject => AskVerdict::Reject,
+            Self::RejectWithWords(words) => return Some((AskVerdict::Reject, Some(words))),
+            Self::RejectForSession => AskVerdict::RejectSession,
+            Self::Unanswered => return None,
+        };
+        Some((verdict, None))
+    }
 }
 
 /// A question from a tool to a person. Unlike the answer to an [`Ask`], the answer permits nothing.
@@ -122,11 +207,48 @@ pub trait Asker: Send + Sync {
         true
     }
 
+    /// Returns whether the call waits for an answer of another front end if this one cannot ask.
+    fn waits_for_others(&self) -> bool {
+        false
+    }
+
+    /// Returns whether an ask expires while this front end shows it. A front end returns false if a person sits before it.
+    fn has_deadline(&self) -> bool {
+        true
+    }
+
+    /// Learns that the ask ended elsewhere, and how, in words for a person. The future of the ask is dropped next.
+    fn note_end(&self, how: &str) {
+        let _ = how;
+    }
+
     /// Returns whether a session's questions come one after the other, so that an «always» can answer waiting ones. A
     /// front end returns false if a later request brings the answer, because that request may wait for the second
     /// question.
     fn asks_one_at_a_time(&self) -> bool {
         true
+    }
+}
+
+/// A front end without a person behind it, whose calls wait for a person at another front end of the same journal.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct WaitingAsker;
+
+impl Asker for WaitingAsker {
+    fn ask(&self, _: Ask) -> BoxFuture<'_, AskAnswer> {
+        Box::pin(async { AskAnswer::Unanswered })
+    }
+
+    fn can_ask(&self) -> bool {
+        false
+    }
+
+    fn waits_for_others(&self) -> bool {
+        true
+    }
+
+    fn asks_one_at_a_time(&self) -> bool {
+        false
     }
 }
 

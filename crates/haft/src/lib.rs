@@ -83,7 +83,9 @@ pub use roots::{WorkspaceRoots, WorkspaceRootsError};
 pub use suggestions::{near_matches, plain_name};
 pub use tool_index::ToolRanking;
 
-pub use ask::{Ask, AskAnswer, Asker, Elicitation, ElicitationReply, HeadlessAsker};
+pub use ask::{
+    Ask, AskAnswer, Asker, Elicitation, ElicitationReply, HeadlessAsker, ShownAsk, WaitingAsker,
+};
 pub use clock::{Clock, SystemClock};
 pub use file_problem::{FileProblem, ProblemSeverity};
 pub use front_matter::{

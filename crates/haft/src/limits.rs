@@ -14,5 +14,19 @@ pub const SNAPSHOT_MS: u64 = 10_000;
 ///
 /// Limit (calls): the tool gets no answer.
 pub const INQUIRY_MS_MAX: u64 = 3_600_000;
+/// Time for a person to answer whether a call may execute, in milliseconds, unless the settings say otherwise.
+///
+/// Limit (calls): the call is denied.
+pub const ANSWER_MS_DEFAULT: u64 = 600_000;
+/// Shortest time for a person to answer that the settings can name, in milliseconds.
+pub const ANSWER_MS_MIN: u64 = 1_000;
+/// Longest time for a person to answer that the settings can name, in milliseconds: a week.
+pub const ANSWER_MS_MAX: u64 = 604_800_000;
+/// Longest words for the model in an answer, in characters.
+///
+/// Limit (calls): the words are cut.
+pub const ANSWER_WORDS_CHARS_MAX: usize = 4_000;
+/// Pause between two reports that a call waits for an answer, in milliseconds.
+pub const ANSWER_PROGRESS_MS: u64 = 10_000;
 /// Calls of earlier attempts that a retry warning lists in full.
 pub const WARNED_CALLS_MAX: u32 = 10;

@@ -4,11 +4,15 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use haft_contract::limits::{
     LISTED_TOOLS_DEFAULT, OUTPUT_BYTES_DEFAULT, OUTPUT_BYTES_MAX, TIMEOUT_MS_DEFAULT,
 };
-use haft_contract::{CallAddressError, Contract, OutputLimit, PatternVariables, RequirementSet};
+use haft_contract::{
+    CallAddress, CallAddressError, Contract, OutputLimit, PatternVariables, RequirementSet,
+    sha256_hex,
+};
 use haft_journal::{Journal, LeaseOwner};
 use haft_policy::{
     Capabilities, Conditions, NetworkGuard, PathSubject, PatternError, ResolvedAccess, Rule,
@@ -21,6 +25,7 @@ use tokio::sync::OnceCell;
 use crate::catalog::Catalog;
 use crate::clock::Clock;
 use crate::granted_places::GrantedPlaces;
+use crate::limits::ANSWER_MS_DEFAULT;
 use crate::network_settings::{NetworkSettings, TlsTrust};
 use crate::process_registry::ProcessRegistry;
 use crate::project::{AddedProjectRules, ProjectRules};
@@ -146,6 +151,8 @@ pub struct CallLimits {
     pub timeout_ms: u64,
     /// Tools of Python files and MCP servers that a model is shown at once. It finds the others with `tool_search`.
     pub listed_tools: usize,
+    /// Time for a person to answer whether a call may execute, in milliseconds. A front end can wait without it.
+    pub answer_ms: u64,
 }
 
 impl CallLimits {
@@ -165,6 +172,7 @@ impl Default for CallLimits {
             output_bytes: OUTPUT_BYTES_DEFAULT,
             timeout_ms: TIMEOUT_MS_DEFAULT,
             listed_tools: LISTED_TOOLS_DEFAULT,
+            answer_ms: ANSWER_MS_DEFAULT,
         }
     }
 }
@@ -187,6 +195,9 @@ pub enum RuntimeError {
     Requirement(#[from] PatternError),
 }
 
+/// Digits in the name of an ask: 48 bits, so that two of a million asks hardly share one. An insert would fail then.
+const ASK_ID_DIGITS: usize = 12;
+
 /// The conditions of the host, known once a call runs a command.
 #[derive(Clone, Copy, Debug, Default)]
 struct HostConditions {
@@ -206,6 +217,8 @@ pub(crate) struct RuntimeShared {
     pub(crate) agent_capabilities: Capabilities,
     /// The project rules that persons added while the runtime runs.
     pub(crate) added_project_rules: AddedProjectRules,
+    /// The number of asks that this process made: a part of their names.
+    ask_count: AtomicU64,
     /// The conditions that rules can depend on. The first call that runs a command probes them, because most sessions
     /// run no command and should start quickly.
     conditions: OnceCell<HostConditions>,
@@ -236,10 +249,19 @@ impl RuntimeShared {
             catalog,
             agent_capabilities: agent,
             added_project_rules: AddedProjectRules::default(),
+            ask_count: AtomicU64::new(0),
             conditions: OnceCell::new(),
             processes: ProcessRegistry::default(),
             tls_trust: TlsTrust::default(),
         })
+    }
+
+    /// Returns a name for an ask that no other ask has. It is short, because people type it.
+    pub(crate) fn new_ask_id(&self, call: &CallAddress, fencing_token: u64) -> String {
+        let count = self.ask_count.fetch_add(1, Ordering::Relaxed);
+        let of_process = format!("{}\n{call}\n{fencing_token}\n{count}", self.parts.owner.id);
+        let digest = sha256_hex(of_process.as_bytes());
+        format!("ask_{}", digest.get(..ASK_ID_DIGITS).unwrap_or(&digest))
     }
 
     /// Returns whether a place is kept from every call.

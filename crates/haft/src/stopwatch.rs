@@ -24,6 +24,8 @@ struct StopwatchState {
     deadline: Instant,
     /// The pause that is in progress, if there is one.
     pause: Option<StopwatchPause>,
+    /// The length of all pauses that ended.
+    paused: Duration,
 }
 
 /// The number of open questions, and the start of the first of them.
@@ -46,7 +48,8 @@ pub(crate) struct StopwatchPauseGuard {
 impl CallStopwatch {
     /// Returns a stopwatch that runs from now on, beneath the time of the call that this one is made for.
     pub(crate) fn new(time: Duration, above: Arc<dyn CallTime>) -> Self {
-        let hand = StopwatchState { deadline: Instant::now() + time, pause: None };
+        let hand =
+            StopwatchState { deadline: Instant::now() + time, pause: None, paused: Duration::ZERO };
         Self { state: Arc::new(watch::Sender::new(hand)), parent: above }
     }
 
@@ -65,11 +68,18 @@ impl CallStopwatch {
         hand.pause.is_none() && Instant::now() >= hand.deadline
     }
 
+    /// Returns how long the time was paused, until now.
+    pub(crate) fn paused(&self) -> Duration {
+        let hand = *self.state.borrow();
+        let open = hand.pause.map_or(Duration::ZERO, |pause| pause.since.elapsed());
+        hand.paused + open
+    }
+
     /// Waits until the time is over.
     pub(crate) async fn wait_until_over(&self) {
         let mut moved = self.state.subscribe();
         loop {
-            let StopwatchState { deadline, pause: stands } = *moved.borrow_and_update();
+            let StopwatchState { deadline, pause: stands, .. } = *moved.borrow_and_update();
             let over = async {
                 match stands {
                     None => tokio::time::sleep_until(deadline).await,
@@ -98,7 +108,9 @@ impl Drop for StopwatchPauseGuard {
             let Some(stands) = &mut hand.pause else { return };
             stands.open_questions -= 1;
             if stands.open_questions == 0 {
-                hand.deadline += stands.since.elapsed();
+                let paused = stands.since.elapsed();
+                hand.deadline += paused;
+                hand.paused += paused;
                 hand.pause = None;
             }
         });
@@ -133,6 +145,7 @@ mod tests {
         assert!(!stopwatch.is_over());
         stopwatch.wait_until_over().await;
         assert_eq!(begun.elapsed(), Duration::from_millis(2_100));
+        assert_eq!(stopwatch.paused(), Duration::from_millis(2_000));
         assert!(stopwatch.is_over());
     }
 

@@ -65,6 +65,14 @@ impl<E: Send> Asker for ScreenAsker<E> {
         })
     }
 
+    fn has_deadline(&self) -> bool {
+        self.person.has_deadline()
+    }
+
+    fn note_end(&self, how: &str) {
+        self.person.note_end(how);
+    }
+
     fn elicit(&self, questions: Elicitation) -> BoxFuture<'_, ElicitationReply> {
         Box::pin(async move {
             let _question = self.begin_question().await;

@@ -11,6 +11,7 @@ use super::question_terminal::{
     ANSWER_TRIES_MAX, QuestionScreen, ask_on_terminal, escape_text, indent_untrusted_within,
 };
 use super::tool_questions;
+use crate::views::output;
 use haft_app::ProjectRuleFile;
 
 /// Asks the person at the terminal, on standard error.
@@ -51,6 +52,14 @@ impl Asker for TerminalAsker {
             });
             answer.await.unwrap_or(AskAnswer::Unanswered)
         })
+    }
+
+    fn has_deadline(&self) -> bool {
+        false
+    }
+
+    fn note_end(&self, how: &str) {
+        output::print_aside(&format!("\nanswered elsewhere: {how}"));
     }
 
     fn elicit(&self, asked: Elicitation) -> BoxFuture<'_, ElicitationReply> {
@@ -100,6 +109,9 @@ fn ask_for_approval(
             screen.show_text("\n");
             return AskAnswer::Reject;
         };
+        if let Some(words) = words_of_rejection(&line) {
+            return AskAnswer::RejectWithWords(words);
+        }
         match line.trim().to_lowercase().as_str() {
             // A yes or a no counts, whichever words the question offers.
             "o" | "once" | "y" | "yes" => return AskAnswer::AllowOnce,
@@ -147,6 +159,13 @@ fn ask_for_approval(
     }
     screen.show_text("No answer, so the call is rejected.\n");
     AskAnswer::Reject
+}
+
+/// Returns the words for the model that follow a rejection, as in `r use cargo nextest instead`.
+fn words_of_rejection(line: &str) -> Option<String> {
+    let (answer, words) = line.trim().split_once(char::is_whitespace)?;
+    let is_rejection = ["r", "reject", "n", "no"].contains(&answer.to_lowercase().as_str());
+    (is_rejection && !words.trim().is_empty()).then(|| words.trim().to_owned())
 }
 
 /// Which rules an answer «always» adds.

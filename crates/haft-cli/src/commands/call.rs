@@ -105,6 +105,9 @@ pub(crate) async fn run(args: CallArgs, cx: &CliContext) -> CommandResult {
     if let Some(warning) = &metadata.retry_warning {
         output::print_warning(warning, None);
     }
+    if let Some(note) = &metadata.approval_note {
+        output::print_note(note);
+    }
     if let Some(log) = &metadata.log {
         output::print_note(log.trim_end_matches('\n'));
     }

@@ -10,6 +10,7 @@ use super::*;
 
 fn ask() -> Ask {
     Ask {
+        id: String::new(),
         call_id: "run/main/0/1/1".to_owned(),
         driver_call_id: None,
         tool: ToolId::parse("bash").unwrap(),

@@ -71,6 +71,7 @@ impl DangerousToolDecisions {
             _ => asked.input,
         };
         let question = Ask {
+            id: String::new(),
             call_id: asked.call_id,
             driver_call_id: None,
             tool: tool.clone(),

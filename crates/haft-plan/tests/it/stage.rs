@@ -302,7 +302,7 @@ pub(crate) struct Answers {
 impl Asker for Answers {
     fn ask(&self, ask: Ask) -> BoxFuture<'_, AskAnswer> {
         self.asked.lock().unwrap().push(ask);
-        Box::pin(async { self.answer })
+        Box::pin(async { self.answer.clone() })
     }
 }
 

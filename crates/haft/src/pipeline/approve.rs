@@ -6,9 +6,11 @@ use std::sync::Arc;
 use haft_contract::{
     AllowingRule, ErrorCode, PatternVariables, RefusalGrounds, RefusalSource, Remedy,
 };
+use haft_journal::AskVerdict;
 use haft_policy::{
     AlwaysWidth, PolicyRequest, Rule, RuleAction, RuleSet, decide, exception_rules, lasting_rules,
 };
+use tokio::time::Instant;
 
 use super::call_state::CallState;
 use super::capable::Judged;
@@ -16,10 +18,10 @@ use super::permit::{
     ReasonReader, allowing_remedies, distinct_lines, is_unnamed_danger, naming_remedies,
     reaches_link, reasons_to_ask,
 };
+use super::recorded_ask::{self, AskOutcome, ReceivedAnswer};
 use super::refusal::PipelineStop;
-use crate::ask::{ASK_INPUT_BYTES_MAX, ASK_LINES_MAX, Ask, AskAnswer};
+use crate::ask::{ASK_INPUT_BYTES_MAX, ASK_LINES_MAX, Ask};
 use crate::connection_state::ConnectionState;
-use crate::panic::PanicCatchingFuture;
 
 /// The reasons to ask a person, and the rules that would make the next question unnecessary.
 struct ApprovalQuestion {
@@ -36,22 +38,32 @@ struct ApprovalQuestion {
     allowing: Vec<Remedy>,
 }
 
+/// A call that a person allowed, or that needs no answer any more.
+pub(super) enum ApprovedCall {
+    /// The call as it was judged.
+    AsIs(Box<CallState>, Box<Judged>),
+    /// The call with the input that a person gave it. It is not judged yet.
+    Edited(Box<CallState>),
+}
+
 /// Asks a person about a call if rules or watchdogs want that.
 ///
 /// The questions of a session come one after the other. When it is this call's turn, the rules are checked again,
 /// because an «always» to an earlier question may have answered this one.
 pub(super) async fn approve(
-    state: CallState,
+    mut state: CallState,
     judged: Judged,
     of_watchdogs: Vec<String>,
     connection: &ConnectionState,
-) -> Result<(CallState, Judged), PipelineStop> {
+) -> Result<ApprovedCall, PipelineStop> {
     let asker = state.call().asker.as_ref().unwrap_or(&connection.asker);
     let asker = Arc::clone(asker);
+    let is_answerable = asker.can_ask() || asker.waits_for_others();
+    let begun = Instant::now();
     // While a person is asked, the time of the calls that this call is made for stands still.
     let _pause = state.call().parent_time.pause();
     // Held until the answer has taken effect.
-    let _turn = if asker.can_ask() && asker.asks_one_at_a_time() {
+    let _turn = if is_answerable && asker.asks_one_at_a_time() {
         let Some(turn) = state.unless_cancelled(connection.rules.lock_questions()).await else {
             return Err(judged.refuse_cancelled(state));
         };
@@ -60,18 +72,20 @@ pub(super) async fn approve(
         None
     };
     let rules = connection.rules();
-    let reader = if asker.can_ask() { ReasonReader::Person } else { ReasonReader::Model };
+    let reader = if is_answerable { ReasonReader::Person } else { ReasonReader::Model };
     let of_rules = match reasons_to_ask(&state, &judged, &rules, connection, reader) {
         Ok(reasons) => reasons,
         Err(denied) => return Err(judged.refuse_as(state, *denied)),
     };
-    if of_rules.is_empty() && of_watchdogs.is_empty() {
-        return Ok((state, judged));
+    let is_allowed = of_rules.is_empty() && of_watchdogs.is_empty();
+    // Who wrote the input and allowed it was asked. No rule and no watchdog denied it.
+    if is_allowed || state.is_input_approved() {
+        return Ok(ApprovedCall::AsIs(Box::new(state), Box::new(judged)));
     }
-    let parts = &connection.shared.parts;
-    let tool = &judged.contract().id;
+    let watchdogs_ask = !of_watchdogs.is_empty();
+    let variables = &connection.shared.parts.variables;
     let (always_rules, exact_rules) =
-        offered_rules(&state, &judged, &rules, (!of_watchdogs.is_empty(), &parts.variables));
+        offered_rules(&state, &judged, &rules, (watchdogs_ask, variables));
     let asked = ApprovalQuestion {
         rule_reasons: of_rules,
         watchdog_reasons: of_watchdogs,
@@ -81,64 +95,65 @@ pub(super) async fn approve(
             .chain(allowing_remedies(&judged, &rules, connection))
             .collect(),
     };
-    if !asker.can_ask() {
+    if !is_answerable {
         return Err(unanswered_refusal(state, judged, asked));
     }
-    // The person sees the call itself; the journal holds bodies as size and hash only.
-    let mut input = state.call().input.to_string();
-    if input.len() > ASK_INPUT_BYTES_MAX {
-        input.truncate(input.floor_char_boundary(ASK_INPUT_BYTES_MAX));
-        input.push('…');
-    }
-    let ask = Ask {
-        call_id: state.id().to_string(),
-        driver_call_id: state.call().driver_call_id.clone(),
-        tool: tool.clone(),
-        input,
-        accesses: distinct_lines(ASK_LINES_MAX, judged.accesses().iter().map(ToString::to_string)),
-        reasons: asked.reasons().map(str::to_owned).collect(),
-        always_rules: asked.always_rules.clone(),
-        exact_rules: asked.exact_rules.clone(),
-        connection: connection.id.clone(),
-        root: parts.roots.workspace().to_path_buf(),
-    };
+    let ask = asked.to_ask(&state, &judged, connection);
     let denied_rules = ask.denied_rules();
-    let answer = PanicCatchingFuture(Box::pin(async move { asker.ask(ask).await }));
-    let Some(answer) = state.unless_cancelled(answer).await else {
-        return Err(judged.refuse_cancelled(state));
-    };
-    let answer = match answer {
-        Ok(answer) => answer,
-        Err(panic) => {
+    let outcome = recorded_ask::ask(&state, connection, &asker, ask).await;
+    state.subtract_asked_time(begun.elapsed());
+    let answer = match outcome? {
+        AskOutcome::Answered(answer) => answer,
+        AskOutcome::Unanswered => return Err(unanswered_refusal(state, judged, asked)),
+        AskOutcome::Expired(ms) => return Err(expired_refusal(state, judged, &asked, ms)),
+        AskOutcome::Withdrawn => {
+            let message = "the question was withdrawn, so the call is denied".to_owned();
+            return Err(judged.refuse(state, ErrorCode::PermissionDenied, message));
+        }
+        AskOutcome::Cancelled => return Err(judged.refuse_cancelled(state)),
+        AskOutcome::Panicked(panic) => {
             let message = format!("asking failed, so the call is denied: {panic}");
             return Err(judged.refuse(state, ErrorCode::PermissionDenied, message));
         }
     };
-    match answer {
-        AskAnswer::AllowOnce => Ok((state, judged)),
-        AskAnswer::AllowForSession => {
-            add_for_session(&asked.always_rules, connection);
-            Ok((state, judged))
+    apply_answer(state, judged, &asked, (answer, &denied_rules), connection).await
+}
+
+/// Applies the answer of a person.
+async fn apply_answer(
+    mut state: CallState,
+    judged: Judged,
+    asked: &ApprovalQuestion,
+    (answer, denied_rules): (ReceivedAnswer, &[Rule]),
+    connection: &ConnectionState,
+) -> Result<ApprovedCall, PipelineStop> {
+    let ReceivedAnswer { verdict, words, edited_input } = answer;
+    match verdict {
+        AskVerdict::Once => {}
+        AskVerdict::Session => add_for_session(&asked.always_rules, connection),
+        AskVerdict::SessionExact => add_for_session(asked.narrowest_rules(), connection),
+        AskVerdict::Always => add_for_project(&asked.always_rules, connection).await,
+        AskVerdict::AlwaysExact => add_for_project(asked.narrowest_rules(), connection).await,
+        AskVerdict::Edited => {
+            let input = edited_input.unwrap_or_default();
+            let mut note = format!("the user changed the input of this call to {input}");
+            if let Some(words) = words {
+                note.push_str(&format!(" and says: {words}"));
+            }
+            state.set_approval_note(note);
+            state.replace_input(input);
+            return Ok(ApprovedCall::Edited(Box::new(state)));
         }
-        AskAnswer::AllowForProject => {
-            add_for_project(&asked.always_rules, connection).await;
-            Ok((state, judged))
+        AskVerdict::Reject => return Err(rejected_refusal(state, judged, asked, words.as_deref())),
+        AskVerdict::RejectSession => {
+            add_for_session(denied_rules, connection);
+            return Err(rejected_refusal(state, judged, asked, words.as_deref()));
         }
-        AskAnswer::AllowExactForSession => {
-            add_for_session(asked.narrowest_rules(), connection);
-            Ok((state, judged))
-        }
-        AskAnswer::AllowExactForProject => {
-            add_for_project(asked.narrowest_rules(), connection).await;
-            Ok((state, judged))
-        }
-        AskAnswer::Reject => Err(rejected_refusal(state, judged, &asked)),
-        AskAnswer::RejectForSession => {
-            add_for_session(&denied_rules, connection);
-            Err(rejected_refusal(state, judged, &asked))
-        }
-        AskAnswer::Unanswered => Err(unanswered_refusal(state, judged, asked)),
     }
+    if let Some(words) = words {
+        state.set_approval_note(format!("the user allowed this call and says: {words}"));
+    }
+    Ok(ApprovedCall::AsIs(Box::new(state), Box::new(judged)))
 }
 
 /// Returns the rules that «always» adds, and the narrower ones that «always, exactly this» adds.
@@ -167,8 +182,16 @@ fn offered_rules(
 }
 
 /// Refuses a call that the person rejected.
-fn rejected_refusal(state: CallState, judged: Judged, asked: &ApprovalQuestion) -> PipelineStop {
-    let message = format!("the user rejected the call ({})", asked.explain_reasons());
+fn rejected_refusal(
+    state: CallState,
+    judged: Judged,
+    asked: &ApprovalQuestion,
+    words: Option<&str>,
+) -> PipelineStop {
+    let mut message = format!("the user rejected the call ({})", asked.explain_reasons());
+    if let Some(words) = words {
+        message.push_str(&format!(", and says: {words}"));
+    }
     let grounds = RefusalGrounds::new(RefusalSource::Person);
     judged.refuse_as(state, grounds.into_refusal(ErrorCode::PermissionDenied, message))
 }
@@ -198,6 +221,22 @@ async fn add_for_project(rules: &[Rule], connection: &ConnectionState) {
     shared.added_project_rules.add(rules);
 }
 
+/// Denies a call whose question no person answered in time.
+fn expired_refusal(
+    state: CallState,
+    judged: Judged,
+    asked: &ApprovalQuestion,
+    waited_ms: u64,
+) -> PipelineStop {
+    let because = format!(
+        "no person answered within {} seconds, so the call is denied: {}",
+        waited_ms / 1_000,
+        asked.explain_reasons()
+    );
+    let grounds = RefusalGrounds::new(RefusalSource::NoAnswer);
+    judged.refuse_as(state, grounds.into_refusal(ErrorCode::PermissionDenied, because))
+}
+
 /// Denies a call whose question no person could answer.
 fn unanswered_refusal(state: CallState, judged: Judged, asked: ApprovalQuestion) -> PipelineStop {
     let because =
@@ -221,6 +260,31 @@ fn rule_remedy(rule: Rule) -> Remedy {
 }
 
 impl ApprovalQuestion {
+    /// Returns the question as a front end shows it.
+    fn to_ask(&self, state: &CallState, judged: &Judged, connection: &ConnectionState) -> Ask {
+        let shared = &connection.shared;
+        // The person sees the call itself; the rows of the journal hold bodies as size and hash only.
+        let mut input = state.call().input.to_string();
+        if input.len() > ASK_INPUT_BYTES_MAX {
+            input.truncate(input.floor_char_boundary(ASK_INPUT_BYTES_MAX));
+            input.push('…');
+        }
+        let accesses = judged.accesses().iter().map(ToString::to_string);
+        Ask {
+            id: shared.new_ask_id(state.id(), state.fencing_token()),
+            call_id: state.id().to_string(),
+            driver_call_id: state.call().driver_call_id.clone(),
+            tool: judged.contract().id.clone(),
+            input,
+            accesses: distinct_lines(ASK_LINES_MAX, accesses),
+            reasons: self.reasons().map(str::to_owned).collect(),
+            always_rules: self.always_rules.clone(),
+            exact_rules: self.exact_rules.clone(),
+            connection: connection.id.clone(),
+            root: shared.parts.roots.workspace().to_path_buf(),
+        }
+    }
+
     /// Returns the reasons of rules, and then those of watchdogs.
     fn reasons(&self) -> impl Iterator<Item = &str> {
         self.rule_reasons.iter().chain(&self.watchdog_reasons).map(String::as_str)

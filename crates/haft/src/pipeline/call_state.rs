@@ -2,6 +2,7 @@
 //! record moves through the stages by value. Each stage returns its evidence separately.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use haft_contract::limits::TOOL_ID_CHARS_MAX;
 use haft_contract::{
@@ -42,6 +43,8 @@ pub(crate) struct ArrivedCall {
     first_key: CallKey,
     /// When the call arrived.
     started: Instant,
+    /// The time that persons took to answer, which is no time of the call.
+    asked_for: Duration,
     /// The tool and the input as called, if the connection adopts state from the answers of such calls.
     adoptable: Option<(String, Value)>,
 }
@@ -82,6 +85,10 @@ pub(super) struct CallState {
     repeated_call: Option<CallAddress>,
     /// The recorded call that may have happened and that this call repeats. The tool's probe may find out whether it did.
     in_doubt: Option<Box<CallRow>>,
+    /// Whether a person wrote the input and allowed it.
+    is_input_approved: bool,
+    /// The words and changes of a person who allowed the call, for the model.
+    approval_note: Option<String>,
 }
 
 impl ArrivedCall {
@@ -119,6 +126,7 @@ impl ArrivedCall {
             id: CallAddress { scope, seq: 0 },
             first_key,
             started,
+            asked_for: Duration::ZERO,
             adoptable,
         }
     }
@@ -153,9 +161,10 @@ impl ArrivedCall {
         &self.recorded_input
     }
 
-    /// Returns the time since the call arrived, in milliseconds.
+    /// Returns the time since the call arrived, without the time that persons took, in milliseconds.
     pub(super) fn elapsed_ms(&self) -> u64 {
-        u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
+        let elapsed = self.started.elapsed().saturating_sub(self.asked_for);
+        u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX)
     }
 }
 
@@ -171,6 +180,8 @@ impl CallState {
             place,
             repeated_call: None,
             in_doubt: None,
+            is_input_approved: false,
+            approval_note: None,
         }
     }
 
@@ -259,9 +270,55 @@ impl CallState {
         self.arrived.started
     }
 
-    /// Returns the time since the call arrived, in milliseconds.
+    /// Returns the time since the call arrived, without the time that persons took, in milliseconds.
     pub(super) fn elapsed_ms(&self) -> u64 {
         self.arrived.elapsed_ms()
+    }
+
+    /// Takes the time that a person took to answer out of the time of the call.
+    pub(super) fn subtract_asked_time(&mut self, asked_for: Duration) {
+        self.arrived.asked_for += asked_for;
+    }
+
+    /// Returns the fencing token of the lease under which the call is made.
+    pub(super) fn fencing_token(&self) -> u64 {
+        self.place.fencing_token
+    }
+
+    /// Returns the input as the journal stores it.
+    pub(super) fn recorded_input(&self) -> &str {
+        self.arrived.recorded_input()
+    }
+
+    /// Replaces the input by the one that a person allowed. The call keeps its keys: it is still the answer to what its driver
+    /// called.
+    pub(super) fn replace_input(&mut self, mut input: Value) {
+        let arrived = &mut self.arrived;
+        if let Some(registered) = &arrived.registered {
+            arrived.used_aliases = registered.tool().resolve_aliases(&mut input);
+            if let Ok(schema) = registered.schema() {
+                schema.normalize(&mut input);
+            }
+        }
+        let canonical = canonical_json(&input);
+        arrived.recorded_input = recorded_input(&input, canonical, arrived.registered.as_deref());
+        arrived.call.input = input;
+        self.is_input_approved = true;
+    }
+
+    /// Returns whether a person wrote the input and allowed it.
+    pub(super) fn is_input_approved(&self) -> bool {
+        self.is_input_approved
+    }
+
+    /// Notes for the model what a person said or changed with the permission.
+    pub(super) fn set_approval_note(&mut self, note: String) {
+        self.approval_note = Some(note);
+    }
+
+    /// Returns what a person said or changed with the permission.
+    pub(super) fn approval_note(&self) -> Option<&str> {
+        self.approval_note.as_deref()
     }
 
     /// Makes the replay cursor count the call as not made, because the answer told the driver to wait.

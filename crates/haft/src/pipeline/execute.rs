@@ -51,6 +51,8 @@ pub(super) struct Executed {
     pub(super) timeout_ms: Option<u64>,
     /// The warning about earlier calls like this one, for the answer.
     pub(super) retry_warning: Option<String>,
+    /// The time that persons took to answer the tool.
+    pub(super) asked_for: Duration,
 }
 
 /// Runs the tool, and tells it to stop when the call is cancelled or its time is over. A call that was cancelled before
@@ -94,7 +96,8 @@ pub(super) async fn execute(
         report_execution(ended, stop_reason, state.effect(), timeout_ms);
     let intent = open.take().expect("only this stage takes the intent, and it does so once");
     let timeout_ms = is_out_of_time.then_some(timeout_ms);
-    Executed { intent, result, status, connections: network, timeout_ms, retry_warning }
+    let asked_for = time.paused();
+    Executed { intent, result, status, connections: network, timeout_ms, retry_warning, asked_for }
 }
 
 /// Permission to run the code of a tool.

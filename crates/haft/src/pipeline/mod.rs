@@ -35,6 +35,7 @@ mod history;
 mod intend;
 mod permit;
 mod record;
+mod recorded_ask;
 mod refusal;
 mod rehearse;
 mod snapshot;
@@ -57,6 +58,7 @@ pub(crate) use rehearse::rehearse;
 use crate::connection_state::ConnectionState;
 use crate::run_error::RunError;
 use refusal::PipelineStop;
+use watch::WatchedCallState;
 
 /// The time at which the envelope of an executed call leaves the pipeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,14 +115,22 @@ async fn run_stages(
 ) -> Result<AnswerWithRecording, PipelineStop> {
     let parts = &connection.shared.parts;
     let state = history::recall(arrived, lease, history, &connection.shared).await?;
-    let (state, valid) = validate::validate(state, connection)?;
-    let (state, unrepeated) = history::check_earlier_attempts(state, connection).await?;
-    let (state, judged) = capable::capable(state, valid, connection)?;
-    connection.shared.load_conditions(judged.accesses()).await;
-    let judged = judged.with_held_paths(connection.shared.holds_paths());
-    let (state, judged, permission) = permit::permit(state, judged, connection)?;
-    let (state, granted) = watch::watch(state, judged, permission, connection).await?;
-    let (state, history) = history::probe(state, &granted, unrepeated, connection).await?;
+    let (state, mut valid) = validate::validate(state, connection)?;
+    let (mut state, unrepeated) = history::check_earlier_attempts(state, connection).await?;
+    let (state, granted) = loop {
+        let (judging, judged) = capable::capable(state, valid, connection)?;
+        connection.shared.load_conditions(judged.accesses()).await;
+        let judged = judged.with_held_paths(connection.shared.holds_paths());
+        let (judging, judged, permission) = permit::permit(judging, judged, connection)?;
+        match watch::watch(judging, judged, permission, connection).await? {
+            WatchedCallState::Granted(state, granted) => break (*state, granted),
+            // A person wrote another input, which passes all checks from the first one on.
+            WatchedCallState::Edited(edited) => {
+                (state, valid) = validate::validate(*edited, connection)?;
+            }
+        }
+    };
+    let (mut state, history) = history::probe(state, &granted, unrepeated, connection).await?;
     // The hook and the intent run at the same time, so the hook delays the call little. Both end before the effect
     // begins.
     let hook = snapshot::pending_effect_hook(&state, &granted, parts.snapshots.as_ref());
@@ -136,7 +146,7 @@ async fn run_stages(
         }
     };
     let executed = execute::execute(&state, &granted, intended, connection).await;
-    let outcome = truncate::truncate(&state, &granted, executed, connection);
+    let outcome = truncate::truncate(&mut state, &granted, executed, connection);
     let recording = async {
         match timing {
             EnvelopeTiming::AfterRecord => {

@@ -50,12 +50,15 @@ struct CutOutput {
 
 /// Builds the envelope. Output and error messages above their limits are cut.
 pub(super) fn truncate(
-    state: &CallState,
+    state: &mut CallState,
     granted: &Granted,
     executed: Executed,
     connection: &ConnectionState,
 ) -> CallOutcome {
-    let Executed { intent, result, status, connections, timeout_ms, retry_warning } = executed;
+    let Executed { intent, result, status, connections, timeout_ms, retry_warning, asked_for } =
+        executed;
+    state.subtract_asked_time(asked_for);
+    let state = &*state;
     let (connections, connections_unlisted) = connections.take();
     let parts = &connection.shared.parts;
     let mut metadata = EnvelopeMetadata {
@@ -63,6 +66,7 @@ pub(super) fn truncate(
         timeout_ms,
         unsafe_no_sandbox: parts.sandbox.is_off(),
         retry_warning,
+        approval_note: state.approval_note().map(str::to_owned),
         connections,
         connections_unlisted,
         ..EnvelopeMetadata::default()

@@ -8,7 +8,7 @@ use haft_policy::{
     is_allowed_by_user,
 };
 
-use super::approve::approve;
+use super::approve::{ApprovedCall, approve};
 use super::call_state::CallState;
 use super::capable::Judged;
 use super::permit::{self, RulePermission};
@@ -33,19 +33,30 @@ pub(super) struct Granted {
     hosts: Arc<HostScope>,
 }
 
+/// A call after this stage.
+pub(super) enum WatchedCallState {
+    /// It passes, with this grant.
+    Granted(Box<CallState>, Granted),
+    /// A person gave it another input and allowed that. It is to be judged anew, and is not asked about again.
+    Edited(Box<CallState>),
+}
+
 /// Asks the watchdogs, and then the person if rules or watchdogs want that. Returns the grant of a call that passes.
 pub(super) async fn watch(
     state: CallState,
     judged: Judged,
     permission: RulePermission,
     connection: &ConnectionState,
-) -> Result<(CallState, Granted), PipelineStop> {
+) -> Result<WatchedCallState, PipelineStop> {
     let (state, judged, of_watchdogs) = check_watchdogs(state, judged, connection).await?;
     let was_asked = !permission.reasons.is_empty();
     let (state, judged) = if permission.reasons.is_empty() && of_watchdogs.is_empty() {
         (state, judged)
     } else {
-        approve(state, judged, of_watchdogs, connection).await?
+        match approve(state, judged, of_watchdogs, connection).await? {
+            ApprovedCall::AsIs(state, judged) => (*state, *judged),
+            ApprovedCall::Edited(state) => return Ok(WatchedCallState::Edited(state)),
+        }
     };
     if state.call().cancellation.is_cancelled() {
         return Err(judged.refuse_cancelled(state));
@@ -58,7 +69,8 @@ pub(super) async fn watch(
     let (registered, accesses, recorded_accesses) = judged.into_parts();
     let grant = Arc::new(grant.with_allowed(&accesses));
     let hosts = Arc::new(hosts.with_allowed(&accesses));
-    Ok((state, Granted { registered, accesses, recorded_accesses, capabilities, grant, hosts }))
+    let granted = Granted { registered, accesses, recorded_accesses, capabilities, grant, hosts };
+    Ok(WatchedCallState::Granted(Box::new(state), granted))
 }
 
 /// Returns the call, and why watchdogs want a person asked. Returns no reasons if all watchdogs let the call pass.

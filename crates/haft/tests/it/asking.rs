@@ -58,7 +58,7 @@ impl Scripted {
 impl Asker for Scripted {
     fn ask(&self, ask: Ask) -> BoxFuture<'_, AskAnswer> {
         self.asked.lock().unwrap().push(ask);
-        Box::pin(async { self.answer })
+        Box::pin(async { self.answer.clone() })
     }
 }
 
@@ -82,9 +82,11 @@ async fn a_question_says_what_is_asked_why_and_what_always_would_add() {
     stage.run.call(run("git commit -m x; rm a; git add b")).await.unwrap();
     let mut ask = asker.asked.lock().unwrap().remove(0);
     assert_eq!(ask.root, stage.directory.path().join("root").canonicalize().unwrap());
-    ask.root = "root".into();
+    assert!(ask.id.starts_with("ask_"), "{}", ask.id);
+    (ask.root, ask.id) = ("root".into(), "ask".into());
     expect![[r#"
         Ask {
+            id: "ask",
             call_id: "r1/main/0/1/1",
             driver_call_id: None,
             tool: ToolId(

@@ -81,7 +81,7 @@ struct Answering {
 impl Asker for Answering {
     fn ask(&self, ask: Ask) -> BoxFuture<'_, AskAnswer> {
         self.asked.lock().unwrap().push(ask);
-        Box::pin(async { self.answer })
+        Box::pin(async { self.answer.clone() })
     }
 }
 

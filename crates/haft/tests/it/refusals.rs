@@ -375,7 +375,7 @@ struct Scripted {
 impl Asker for Scripted {
     fn ask(&self, ask: Ask) -> BoxFuture<'_, AskAnswer> {
         self.asked.lock().unwrap().push(ask);
-        Box::pin(async { self.answer })
+        Box::pin(async { self.answer.clone() })
     }
 }
 

@@ -33,6 +33,7 @@ impl QuestionScreen for Script<'_> {
 
 fn ask() -> Ask {
     Ask {
+        id: String::new(),
         call_id: "run_1/main/0/1/1".to_owned(),
         driver_call_id: None,
         tool: ToolId::parse("bash").unwrap(),
@@ -69,6 +70,11 @@ fn answers_are_words_or_their_first_letters() {
     check(&["reject"], AskAnswer::Reject);
     check(&["y"], AskAnswer::AllowOnce);
     check(&["No"], AskAnswer::Reject);
+    let words = AskAnswer::RejectWithWords("use cargo nextest".to_owned());
+    check(&["r  use cargo nextest "], words.clone());
+    check(&["no use cargo nextest"], words);
+    check(&["r "], AskAnswer::Reject);
+    check(&["once more", "o"], AskAnswer::AllowOnce);
     check(&["p", "y"], AskAnswer::AllowForProject);
     check(&["project", "yes"], AskAnswer::AllowForProject);
     check(&["p", "n", "o"], AskAnswer::AllowOnce);
