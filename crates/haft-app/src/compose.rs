@@ -16,8 +16,9 @@ use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
 use haft::{
-    AD_HOC_PATTERN, ConfineMode, Connection, ConnectionOptions, ModelView, PLAN_FRONT_END,
-    ReadablePaths, Registry, Runtime, RuntimeParts, Sandbox, ToolListing, WorkspaceRoots,
+    AD_HOC_PATTERN, Asker, ConfineMode, Connection, ConnectionOptions, HeadlessAsker, ModelView,
+    PLAN_FRONT_END, ReadablePaths, Registry, Runtime, RuntimeParts, Sandbox, ToolListing,
+    WaitingAsker, WorkspaceRoots,
 };
 use haft_agent::{AgentRegistry, plan_exit_tool};
 use haft_contract::{PatternVariables, RunId, SubagentSummary};
@@ -34,6 +35,7 @@ pub use self::web::search;
 use crate::app_error::{AppError, NextStep};
 use crate::host::AppHost;
 use crate::host_paths::{HostPaths, canonical_outside_roots, git_identity};
+use crate::manifest::AskPolicy;
 use crate::preset::Preset;
 use crate::settings::EffectiveSettings;
 use crate::{environment, haft_files, id, permission_names, process_identity, sidecars, skills};
@@ -528,8 +530,17 @@ pub fn open_mcp_connection(
         listing: ToolListing::Searched,
         model_view: model_view(settings),
         subagents,
+        asker: mcp_asker(settings),
         ..connection_options(runtime, settings, host, MCP)?
     })?)
+}
+
+/// Returns what asks for calls whose client shows no forms.
+pub fn mcp_asker(settings: &EffectiveSettings) -> Arc<dyn Asker> {
+    match settings.asks {
+        AskPolicy::Deny => Arc::new(HeadlessAsker),
+        AskPolicy::Wait => Arc::new(WaitingAsker),
+    }
 }
 
 /// Opens the connection of agents. The sessions of agents may do at most what this connection may do. `front_end` is that of

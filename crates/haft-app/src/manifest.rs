@@ -3,6 +3,7 @@
 //! only restrict.
 
 mod agent;
+mod asks;
 mod commands;
 mod durability;
 mod lsp;
@@ -36,6 +37,7 @@ use crate::network_guard::NetworkGuardName;
 use crate::preset::Preset;
 
 pub use agent::AgentSection;
+pub use asks::AskPolicy;
 pub use commands::{COMMANDS_MAX, CommandEntry};
 pub use durability::DurabilitySection;
 pub use lsp::{LSP_LANGUAGES_MAX, LanguageEntry, name_problem as language_name_problem};
@@ -85,6 +87,8 @@ pub struct Manifest {
     pub profile: Option<Profile>,
     /// The rules that hold where no other rule does.
     pub preset: Option<Preset>,
+    /// What a call does that needs an answer if its client cannot ask a person.
+    pub asks: Option<AskPolicy>,
     /// The tools to offer. Without the key, all tools of the profile are offered.
     pub tools: Option<Vec<ToolId>>,
     /// The accesses of the agent in addition to those of its tools.
@@ -142,6 +146,8 @@ pub struct ManifestLimits {
     pub listed_tools: Option<usize>,
     /// The longest answer that a model is shown, in characters.
     pub shown_chars: Option<usize>,
+    /// The time for a person to answer whether a call may execute, in milliseconds.
+    pub answer_ms: Option<u64>,
 }
 
 /// A manifest as it lies on disk. It is read once, so that what is judged, hashed and used is the same content.

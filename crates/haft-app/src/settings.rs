@@ -22,9 +22,9 @@ use crate::layers::{
 };
 use crate::loaded_paths::RootProtection;
 use crate::manifest::{
-    AgentSection, CommandEntry, DurabilitySection, ExampleChecks, FILE_NAME, LanguageEntry,
-    Manifest, ManifestFile, ManifestLimits, ModelSection, PlanSection, SandboxSection,
-    ScopeSection, WORKSPACE_AGENTS, WatchdogEntry, WebSearchSection,
+    AgentSection, AskPolicy, CommandEntry, DurabilitySection, ExampleChecks, FILE_NAME,
+    LanguageEntry, Manifest, ManifestFile, ManifestLimits, ModelSection, PlanSection,
+    SandboxSection, ScopeSection, WORKSPACE_AGENTS, WatchdogEntry, WebSearchSection,
 };
 use crate::mcp_servers::McpSettings;
 use crate::network_guard::NetworkGuardName;
@@ -59,6 +59,8 @@ pub struct EffectiveSettings {
     pub rules: Vec<(RuleScope, Rule)>,
     /// Where the rules of the preset come from.
     pub preset: Preset,
+    /// What a call does that needs an answer if its client cannot ask a person.
+    pub asks: AskPolicy,
     /// Where the rules for this project are kept.
     pub project: ProjectRuleFile,
     /// Tools whose every call is allowed.
@@ -255,6 +257,7 @@ pub fn resolve_with(
         requires: requires(manifest.requires, &overrides.allow_host, &ad_hoc),
         rules,
         preset,
+        asks: manifest.asks.or(user.manifest.asks).unwrap_or_default(),
         project,
         allow: overrides.allow.clone(),
         allow_hosts: overrides.allow_host.clone(),
@@ -534,6 +537,7 @@ fn limits(overrides: &SettingOverrides, written: &ManifestLimits) -> CallLimits 
         output_bytes: flagged.or(written.output_bytes).unwrap_or(defaults.output_bytes),
         timeout_ms: overrides.timeout_ms.or(written.timeout_ms).unwrap_or(defaults.timeout_ms),
         listed_tools: written.listed_tools.unwrap_or(defaults.listed_tools),
+        answer_ms: written.answer_ms.unwrap_or(defaults.answer_ms),
     }
 }
 

@@ -47,6 +47,7 @@ pub(crate) enum CliCommand {
     Resume(commands::resume::ResumeArgs),
     Plan(commands::plan::PlanArgs),
     Runs(commands::runs::RunsArgs),
+    Asks(commands::asks::AsksArgs),
     Diff(commands::diff::DiffArgs),
     Undo(commands::undo::UndoArgs),
     #[cfg(feature = "inspector")]

@@ -3,6 +3,7 @@
 pub(crate) mod acp;
 pub(crate) mod agent;
 pub(crate) mod agents;
+pub(crate) mod asks;
 pub(crate) mod call;
 pub(crate) mod completions;
 pub(crate) mod diff;

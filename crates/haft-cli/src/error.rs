@@ -104,6 +104,10 @@ pub(crate) enum CommandErrorKind {
     UnknownRun,
     /// There is no such call.
     UnknownCall,
+    /// There is no such ask.
+    UnknownAsk,
+    /// The ask cannot be answered any more, or not like this.
+    AskEnded,
     /// The call is not in doubt, so that there is nothing to settle.
     NotInDoubt,
     /// The journal is not there, or cannot be used.
@@ -313,6 +317,17 @@ impl From<JournalError> for CommandError {
             }
             JournalError::UnknownCall { ref call } => {
                 Self::usage(&err).kind(CommandErrorKind::UnknownCall).hint(show(&call.scope.run))
+            }
+            JournalError::UnknownAsk { .. } => {
+                Self::usage(err).kind(CommandErrorKind::UnknownAsk).hint("haft asks list")
+            }
+            JournalError::AskEnded { ref ask } => {
+                let shown = format!("haft asks show {}", ask.id);
+                Self::failed(&err).kind(CommandErrorKind::AskEnded).hint(shown)
+            }
+            JournalError::AskDiffers { ref ask } => {
+                let shown = format!("haft asks show {ask}");
+                Self::failed(&err).kind(CommandErrorKind::AskEnded).hint(shown)
             }
             JournalError::UnknownRun { .. } => {
                 Self::usage(err).kind(CommandErrorKind::UnknownRun).hint("haft runs list")

@@ -129,6 +129,7 @@ fn run_of_haft(cli: Cli) -> CommandResult {
         CliCommand::Run(args) => block_on(commands::run::run(args, &cx()?, None)),
         CliCommand::Resume(args) => block_on(commands::resume::run(args, &cx()?, None)),
         CliCommand::Plan(args) => block_on(commands::plan::run(args, &cx()?)),
+        CliCommand::Asks(args) => block_on(commands::asks::run(args, &cx()?)),
         CliCommand::Runs(args) => block_on(commands::runs::run(args, &cx()?)),
         CliCommand::Diff(args) => block_on(commands::diff::run(args, &cx()?)),
         CliCommand::Undo(args) => block_on(commands::undo::run(args, &cx()?)),

@@ -192,7 +192,7 @@ pub(super) fn host_parts(
         clock: host.clock(),
         random: Arc::new(SystemRandom),
         bounds: settings.agent.bounds(),
-        asker: Arc::new(HeadlessAsker),
+        asker: super::mcp_asker(settings),
         observer: Arc::new(()),
     }
 }

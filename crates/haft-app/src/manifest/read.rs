@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::PathBuf;
 
+use haft::limits::{ANSWER_MS_MAX, ANSWER_MS_MIN};
 use haft::{SHOWN_CHARS_MIN, near_matches};
 use haft_contract::limits::{LISTED_TOOLS_MAX, OUTPUT_BYTES_MAX, TIMEOUT_MS_MAX};
 use haft_contract::{PatternVariables, RequirementSet};
@@ -162,6 +163,7 @@ impl ManifestReader {
                 "permissions" => manifest.permissions = self.permissions(value),
                 "plan" => manifest.plan = self.section(&value, PlanSection::problems),
                 "preset" => manifest.preset = self.one(value),
+                "asks" => manifest.asks = self.one(value),
                 "profile" => manifest.profile = self.parsed(value),
                 "python" => manifest.python = self.python(value),
                 "reference_watchdog" => manifest.reference_watchdog = self.one(value),
@@ -241,6 +243,7 @@ impl ManifestReader {
             (span_of(&value, "output_bytes"), span_of(&value, "timeout_ms"));
         let (listed_span, shown_span) =
             (span_of(&value, "listed_tools"), span_of(&value, "shown_chars"));
+        let answer_span = span_of(&value, "answer_ms");
         let limits: ManifestLimits = self.one(value).unwrap_or_default();
         if limits.listed_tools.is_some_and(|tools| tools > LISTED_TOOLS_MAX) {
             let message =
@@ -256,6 +259,12 @@ impl ManifestReader {
             let message =
                 format!("timeout_ms: expected 1 to {TIMEOUT_MS_MAX} milliseconds (TIMEOUT_MS_MAX)");
             self.report(timeout_span, message);
+        }
+        if limits.answer_ms.is_some_and(|time| !(ANSWER_MS_MIN..=ANSWER_MS_MAX).contains(&time)) {
+            let message = format!(
+                "answer_ms: expected {ANSWER_MS_MIN} to {ANSWER_MS_MAX} milliseconds (ANSWER_MS_MIN, ANSWER_MS_MAX)"
+            );
+            self.report(answer_span, message);
         }
         let shown_range = SHOWN_CHARS_MIN..=OUTPUT_BYTES_MAX;
         if limits.shown_chars.is_some_and(|chars| !shown_range.contains(&chars)) {

@@ -31,10 +31,11 @@ root = "src"
 roots = ["../shared"]
 profile = "smithers"
 preset = "read-only"
+asks = "wait"
 tools = ["read", "shop.order"]
 python = [{ dir = "tools", interpreter = ".venv", workers = 2 }]
 allow_network = true
-limits = { output_bytes = 1, timeout_ms = 2, listed_tools = 3, shown_chars = 1000 }
+limits = { output_bytes = 1, timeout_ms = 2, listed_tools = 3, shown_chars = 1000, answer_ms = 5000 }
 durability = { on_repeat = "recall", journal = "postgres://db/haft", keep_days = 36500, keep_bytes = 1 }
 scope = { run = "nightly", node = "build", iteration = 0, attempt = 1 }
 model = { name = "openai/m", base_url = "https://a.example/v1", key_variable = "MY_KEY", timeout_ms = 3600000, idle_ms = 1 }
@@ -61,6 +62,9 @@ match = ["git status --short"]
             ),
             preset: Some(
                 ReadOnly,
+            ),
+            asks: Some(
+                Wait,
             ),
             tools: Some(
                 [
@@ -97,6 +101,9 @@ match = ["git status --short"]
                 ),
                 shown_chars: Some(
                     1000,
+                ),
+                answer_ms: Some(
+                    5000,
                 ),
             },
             durability: DurabilitySection {
@@ -258,7 +265,7 @@ permision = "bash"
             2 | allow_netwrok = true
               | ^^^^^^^^^^^^^
 
-            haft.toml:3:1: unknown key "colour": expected one of agent, allow_network, commands, durability, limits, lsp, mcp, model, network, network_guard, permissions, plan, preset, profile, python, reference_watchdog, requires, root, roots, sandbox, scope, skills, snapshots, tools, watchdogs, web_search
+            haft.toml:3:1: unknown key "colour": expected one of agent, allow_network, asks, commands, durability, limits, lsp, mcp, model, network, network_guard, permissions, plan, preset, profile, python, reference_watchdog, requires, root, roots, sandbox, scope, skills, snapshots, tools, watchdogs, web_search
               |
             3 | colour = "red"
               | ^^^^^^

@@ -38,6 +38,7 @@ fn what_widens_is_named_and_taken_out() {
     check("limits.output_bytes = 200001", &["limits.output_bytes = 200001"]);
     check("limits.timeout_ms = 60001", &["limits.timeout_ms = 60001"]);
     check("limits.shown_chars = 40001", &["limits.shown_chars = 40001"]);
+    check("limits.answer_ms = 600001", &["limits.answer_ms = 600001"]);
     check("requires.net.hosts = [\"a.b\"]", &["requires = {\"net\":{\"hosts\":[\"a.b\"]}}"]);
     check("permissions = [{ permission = \"*\", action = \"allow\" }]", &["allow * \"*\""]);
     check("network_guard = \"kernel\"", &["network_guard = \"kernel\""]);
@@ -129,6 +130,8 @@ fn what_narrows_holds_anyway() {
     check("limits.output_bytes = 200000");
     check("limits.timeout_ms = 60000");
     check("limits.shown_chars = 40000");
+    check("limits.answer_ms = 600000");
+    check("asks = \"wait\"");
     for on_repeat in ["warn", "refuse", "recall"] {
         check(&format!("durability.on_repeat = {on_repeat:?}"));
     }

@@ -26,6 +26,7 @@ use crate::plan_run;
 use files::FilesReport;
 use haft_app::compose;
 use haft_app::host::AppHost;
+use haft_app::manifest::AskPolicy;
 use haft_app::settings::EffectiveSettings;
 use layers::{CommandNetworking, LayerEnforcement, LayerReport, layers};
 use mcp::{ServerReport, server_reports};
@@ -75,6 +76,7 @@ struct DoctorReport {
     model: Option<ModelReport>,
     files: FilesReport,
     bash: BashReport,
+    asks: AsksReport,
     #[serde(skip)]
     home: PathBuf,
 }
@@ -109,6 +111,15 @@ struct BashReport {
     /// Why not.
     #[serde(skip_serializing_if = "Option::is_none")]
     why: Option<String>,
+}
+
+/// What a call does that needs an answer, if the client of `haft mcp` or `haft serve` cannot ask a person.
+#[derive(Serialize)]
+struct AsksReport {
+    /// Whether it waits for an answer from elsewhere.
+    wait: bool,
+    /// How long it waits, in milliseconds.
+    answer_ms: u64,
 }
 
 /// Runs the command.
@@ -151,6 +162,10 @@ pub(crate) async fn run(args: &DoctorArgs, cx: &CliContext) -> CommandResult {
         model: model_report(&args.model.choice(), &settings.model, &cx.host),
         files: FilesReport::find(&settings, &cx.host),
         bash,
+        asks: AsksReport {
+            wait: settings.asks == AskPolicy::Wait,
+            answer_ms: settings.limits.answer_ms,
+        },
     };
     cx.print_answer(&report, || text::text(&report))?;
     let is_well = report.enforceable && report.files.are_writable();

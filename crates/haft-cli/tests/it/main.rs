@@ -9,6 +9,7 @@ mod agent;
 mod agents;
 mod agents_e2e;
 mod asking;
+mod asks;
 mod built_in_tools;
 mod calls;
 mod cloning;

@@ -1,6 +1,7 @@
 //! The table of settings, in the order in which a reader is told of them.
 
 use haft::SHOWN_CHARS_DEFAULT;
+use haft::limits::ANSWER_MS_DEFAULT;
 use haft_agent::limits::{CONTEXT_TOKENS_DEFAULT, STEPS_MAX_DEFAULT};
 use haft_contract::RequirementSet;
 use haft_contract::limits::{OUTPUT_BYTES_DEFAULT, TIMEOUT_MS_DEFAULT};
@@ -40,6 +41,9 @@ pub const SETTINGS: &[Setting] = &[
             let preset = value.as_str().and_then(Preset::parse);
             preset.is_none_or(|preset| preset > Preset::default())
         }),
+    Setting::key("asks", "Whether a call waits for a person if its client cannot ask one")
+        .of_user()
+        .narrows(),
     Setting::key("allow_network", "Whether commands get the ordinary network")
         .flag("--allow-network")
         .env("HAFT_ALLOW_NETWORK")
@@ -54,6 +58,8 @@ pub const SETTINGS: &[Setting] = &[
         .flag("--timeout-ms")
         .env("HAFT_TIMEOUT_MS")
         .widens_if(|value, _| is_larger(value, TIMEOUT_MS_DEFAULT)),
+    Setting::key("limits.answer_ms", "The time for a person to allow a call")
+        .widens_if(|value, _| is_larger(value, ANSWER_MS_DEFAULT)),
     Setting::key("limits.shown_chars", "The longest answer that a model is shown, in characters")
         .widens_if(|value, _| is_larger(value, SHOWN_CHARS_DEFAULT as u64)),
     Setting::key("network_guard", "How many commands are refused by name without a network")

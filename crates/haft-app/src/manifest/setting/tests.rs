@@ -29,7 +29,7 @@ fn a_part_belongs_to_an_entry_that_is_judged() {
 #[test]
 fn the_keys_of_a_table_are_those_that_are_declared() {
     let check = |section: &str, expect: &[&str]| assert_eq!(keys_of(section), expect, "{section}");
-    check("limits", &["listed_tools", "output_bytes", "shown_chars", "timeout_ms"]);
+    check("limits", &["answer_ms", "listed_tools", "output_bytes", "shown_chars", "timeout_ms"]);
     check("plan", &["parallel", "tools"]);
     check("plan.tools.*", &["concurrency", "per_minute"]);
     check("commands.requires", &["capabilities", "fs", "net", "shell"]);
@@ -39,5 +39,5 @@ fn the_keys_of_a_table_are_those_that_are_declared() {
         &["client_id", "client_metadata_url", "client_secret", "redirect_port", "scopes"],
     );
     check("mcp.*.env", &[]);
-    assert_eq!(keys_of("").len(), 26);
+    assert_eq!(keys_of("").len(), 27);
 }

@@ -4,8 +4,9 @@
 use std::path::{Path, PathBuf};
 
 use super::{
-    BashReport, DoctorReport, FilesReport, LayerEnforcement, LayerReport, MechanismReport,
-    ModelReport, ProgramReport, PythonReport, SandboxReport, SearchReport, ServerReport,
+    AsksReport, BashReport, DoctorReport, FilesReport, LayerEnforcement, LayerReport,
+    MechanismReport, ModelReport, ProgramReport, PythonReport, SandboxReport, SearchReport,
+    ServerReport,
 };
 use crate::views::path_text::counted;
 
@@ -90,6 +91,7 @@ pub(super) fn text(report: &DoctorReport) -> String {
         ("Model", vec![model(report.model.as_ref())]),
         ("Files of haft", files(&report.files, &shown)),
         ("bash", vec![bash(&report.bash)]),
+        ("Asks", vec![asks(&report.asks)]),
     ];
     let section = |(heading, lines): &(&str, Vec<String>)| format!("{heading}\n{}", lines.concat());
     let said = sections.iter().filter(|(_, lines)| !lines.is_empty());
@@ -201,6 +203,19 @@ fn bash(bash: &BashReport) -> String {
         None => folded("  ", &format!("runs without asking (preset {preset})")),
         Some(why) => folded("  ", &format!("does not run without asking (preset {preset}): {why}")),
     }
+}
+
+fn asks(asks: &AsksReport) -> String {
+    let text = match asks.wait {
+        true => format!(
+            "if the client of haft mcp cannot ask, a call waits {} s for haft asks (asks = \"wait\")",
+            asks.answer_ms / 1_000
+        ),
+        false => "if the client of haft mcp cannot ask, a call that needs an answer is denied \
+                  (asks = \"wait\" in haft.toml lets it wait for haft asks)"
+            .to_owned(),
+    };
+    folded("  ", &text)
 }
 
 fn list(words: &[String]) -> String {
@@ -341,6 +356,7 @@ mod tests {
                 preset: "workspace",
                 why: Some("no rule matches, and then the answer is ask".to_owned()),
             },
+            asks: AsksReport { wait: false, answer_ms: 600_000 },
             home: "/home/ada".into(),
         }
     }
@@ -408,6 +424,10 @@ mod tests {
             bash
               does not run without asking (preset workspace): no rule matches, and then the
               answer is ask
+
+            Asks
+              if the client of haft mcp cannot ask, a call that needs an answer is denied
+              (asks = "wait" in haft.toml lets it wait for haft asks)
         "#]]
         .assert_eq(&text(&report()));
     }

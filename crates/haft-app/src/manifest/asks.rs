@@ -1,0 +1,14 @@
+//! What a call does that needs an answer if its front end cannot ask a person.
+
+use serde::Deserialize;
+
+/// What a call does that needs the answer of a person, if the client of `haft mcp` or `haft serve` cannot ask one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum AskPolicy {
+    /// It is denied at once.
+    #[default]
+    Deny,
+    /// It waits for an answer through another front end, and is denied at the deadline.
+    Wait,
+}

@@ -1,0 +1,216 @@
+//! `haft asks` from outside: another process answers the question of a terminal and of an MCP client, the first answer counts,
+//! and each front end learns who gave it.
+#![expect(
+    clippy::unwrap_used,
+    reason = "the lint's exception for tests does not cover the functions that they share"
+)]
+
+use std::time::{Duration, Instant};
+
+use expect_test::expect;
+use serde_json::{Value, json};
+
+use crate::mcp_wire::driver::{Place, Server, initialize};
+use crate::terminal::Terminal;
+use crate::world::World;
+
+const WRITE: [&str; 5] =
+    ["call", "--preset", "ask", "write", r#"{"path":"new.txt","content":"hello"}"#];
+/// Longest wait for an ask to appear, in milliseconds.
+const WAIT_MS: u64 = 30_000;
+
+/// Returns the first pending ask, once there is one.
+fn pending(list: impl Fn() -> Value) -> Value {
+    let begun = Instant::now();
+    loop {
+        if let Some(ask) = list().as_array().and_then(|asks| asks.first().cloned()) {
+            return ask;
+        }
+        assert!(begun.elapsed() < Duration::from_millis(WAIT_MS), "no ask appeared");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn id(ask: &Value) -> String {
+    ask["id"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn another_process_answers_the_question_of_a_terminal() {
+    let world = World::with_files();
+    let mut terminal = Terminal::new();
+    let child = terminal.start(&mut world.haft(&WRITE));
+    terminal.wait_for("[r]eject: ");
+    let ask = pending(|| world.json(&["asks", "list", "--json"]));
+    assert_eq!(
+        (&ask["tool"], &ask["front_end"], &ask["state"]),
+        (&json!("write"), &json!("cli"), &json!("pending"))
+    );
+    // A person sits before the terminal, who may take any time. The row has no contents.
+    assert_eq!(ask["deadline_ms"], Value::Null);
+    assert!(!ask.to_string().contains("hello"), "{ask}");
+    let id = id(&ask);
+    let shown = world.json(&["asks", "show", &id, "--json"]);
+    assert_eq!(shown["content"]["input"], json!({"path": "new.txt", "content": "hello"}));
+    let text = world.run(&["asks", "show", &id]);
+    assert!(
+        text.contains("\"content\": \"hello\"") && text.contains("allow write \"new.txt\""),
+        "{text}"
+    );
+    let answered = world.json(&["asks", "allow", &id, "--json"]);
+    assert!(answered["answer"]["received_at_ms"].is_u64(), "{answered}");
+    let (shown, stdout, status) = terminal.finish(child);
+    assert_eq!((stdout.as_str(), status), ("ok\n", Some(0)), "{shown}");
+    assert!(
+        shown.contains("answered elsewhere: ") && shown.contains("allowed it once through asks"),
+        "{shown}"
+    );
+    assert_eq!(world.read("work/new.txt"), "hello");
+    // The second answer learns of the first one.
+    let late = world.haft(&["asks", "reject", &id]).output().unwrap();
+    let late = String::from_utf8_lossy(&late.stderr).into_owned();
+    assert!(
+        late.contains("cannot be answered any more") && late.contains("through asks (once)"),
+        "{late}"
+    );
+}
+
+#[test]
+fn a_rejection_and_an_edited_input_reach_the_call() {
+    let world = World::with_files();
+    let mut terminal = Terminal::new();
+    let child = terminal.start(&mut world.haft(&WRITE));
+    terminal.wait_for("[r]eject: ");
+    let ask = id(&pending(|| world.json(&["asks", "list", "--json"])));
+    world.run(&["asks", "reject", &ask, "--words", "write it to docs instead"]);
+    let (shown, _, status) = terminal.finish(child);
+    assert_eq!(status, Some(3), "{shown}");
+    assert!(shown.contains("and says: write it to docs instead"), "{shown}");
+    let mut terminal = Terminal::new();
+    let child = terminal.start(&mut world.haft(&WRITE));
+    terminal.wait_for("[r]eject: ");
+    let ask = id(&pending(|| world.json(&["asks", "list", "--json"])));
+    let digits = ask.trim_start_matches("ask_").get(..6).unwrap().to_owned();
+    world.run(&["asks", "allow", &digits, "--edit", r#"{"path":"docs.txt","content":"bye"}"#]);
+    let (shown, _, status) = terminal.finish(child);
+    assert_eq!(status, Some(0), "{shown}");
+    assert!(shown.contains("the user changed the input of this call"), "{shown}");
+    assert_eq!(world.read("work/docs.txt"), "bye");
+    assert!(!world.path("work/new.txt").exists());
+}
+
+#[test]
+fn what_is_not_an_ask_is_named() {
+    let world = World::new();
+    world.check(&["asks", "list"], &expect![[r#""#]]);
+    world.check(&["asks", "list", "--json"], &expect![[r#""#]]);
+    world.check(&["asks", "allow", "ask_000000000000"], &expect![[r#""#]]);
+    world.check(&["asks", "allow", "ask_000000000000", "--wider"], &expect![[r#""#]]);
+}
+
+#[test]
+fn always_shows_the_rule_and_needs_a_confirmation() {
+    let world = World::with_files();
+    let mut terminal = Terminal::new();
+    let child = terminal.start(&mut world.haft(&WRITE));
+    terminal.wait_for("[r]eject: ");
+    let ask = id(&pending(|| world.json(&["asks", "list", "--json"])));
+    let refused = world.haft(&["asks", "allow", &ask, "--always"]).output().unwrap();
+    assert_eq!(refused.status.code(), Some(2));
+    let refused = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(refused.contains("allow write \"new.txt\""), "{refused}");
+    world.run(&["asks", "allow", &ask, "--always", "--yes"]);
+    let (shown, _, status) = terminal.finish(child);
+    assert_eq!(status, Some(0), "{shown}");
+    let listed = world.run(&["permissions", "list"]);
+    assert!(listed.contains("new.txt"), "{listed}");
+}
+
+/// Starts a server whose client cannot elicit, and begins a call that needs an answer.
+fn waiting_server(place: &Place) -> (Server, u64) {
+    let mut server = Server::start(place, &["--preset", "ask"]);
+    server.request("initialize", initialize());
+    let params = json!({
+        "name": "write",
+        "arguments": {"path": "a.txt", "content": "one"},
+        "_meta": {"progressToken": "p"},
+    });
+    let call = server.begin("tools/call", params);
+    (server, call)
+}
+
+#[test]
+fn a_client_that_cannot_elicit_waits_only_if_the_settings_say_so() {
+    let place = Place::new();
+    let (mut server, call) = waiting_server(&place);
+    let answer = server.receive();
+    assert_eq!((&answer["id"], &answer["result"]["isError"]), (&json!(call), &json!(true)));
+    assert_eq!(place.haft_json(&["asks", "list", "--all", "--json"]), json!([]));
+    server.end();
+    // Waiting allows nothing, so the manifest needs no trust for it.
+    place.write("haft.toml", "asks = \"wait\"\n");
+    let (mut server, call) = waiting_server(&place);
+    let ask = pending(|| place.haft_json(&["asks", "list", "--json"]));
+    assert!(ask["deadline_ms"].is_u64(), "{ask}");
+    let progress = server.receive();
+    assert_eq!(progress["method"], "notifications/progress", "{progress}");
+    let message = progress["params"]["message"].as_str().unwrap();
+    assert!(message.contains(ask["id"].as_str().unwrap()), "{message}");
+    place.haft_json(&["asks", "allow", ask["id"].as_str().unwrap(), "--json"]);
+    let answer = loop {
+        let message = server.receive();
+        if message["id"] == json!(call) {
+            break message;
+        }
+    };
+    assert_eq!(answer["result"]["content"][0]["text"], "ok", "{answer}");
+    let duration_ms = answer["result"]["_meta"]["haft/durationMs"].as_u64().unwrap();
+    assert!(duration_ms < 5_000, "{duration_ms}");
+    server.end();
+}
+
+#[test]
+fn a_form_that_another_front_end_answered_is_cancelled_with_the_reason() {
+    let place = Place::new();
+    let mut server = Server::start(&place, &["--preset", "ask"]);
+    let mut hello = initialize();
+    hello["capabilities"] = json!({"elicitation": {}});
+    server.request("initialize", hello);
+    let params = json!({"name": "write", "arguments": {"path": "a.txt", "content": "one"}});
+    let call = server.begin("tools/call", params);
+    let question = server.receive();
+    assert_eq!(question["method"], "elicitation/create", "{question}");
+    let ask = pending(|| place.haft_json(&["asks", "list", "--json"]));
+    place.haft_json(&["asks", "allow", ask["id"].as_str().unwrap(), "--json"]);
+    let cancelled = server.receive();
+    assert_eq!(cancelled["method"], "notifications/cancelled", "{cancelled}");
+    assert_eq!(cancelled["params"]["requestId"], question["id"], "{cancelled}");
+    let reason = cancelled["params"]["reason"].as_str().unwrap();
+    assert!(reason.contains("allowed it once through asks"), "{reason}");
+    let answer = server.receive();
+    assert_eq!(answer["id"], call, "{answer}");
+    assert_eq!(answer["result"]["content"][0]["text"], "ok", "{answer}");
+    server.end();
+}
+
+#[test]
+fn the_ask_of_a_killed_process_is_not_there_any_more() {
+    let place = Place::new();
+    place.write("haft.toml", "asks = \"wait\"\n");
+    let (server, _) = waiting_server(&place);
+    let ask = pending(|| place.haft_json(&["asks", "list", "--json"]));
+    rustix::process::kill_process(
+        rustix::process::Pid::from_raw(server.pid().try_into().unwrap()).unwrap(),
+        rustix::process::Signal::KILL,
+    )
+    .unwrap();
+    drop(server);
+    assert_eq!(place.haft_json(&["asks", "list", "--json"]), json!([]));
+    let id = ask["id"].as_str().unwrap();
+    let late = place.command(crate::mcp_wire::driver::haft()).args(["asks", "allow", id]).output();
+    let late = late.unwrap();
+    let text = String::from_utf8_lossy(&late.stderr).into_owned();
+    assert!(!late.status.success() && text.contains("the process of its call ended"), "{text}");
+    let shown = place.haft_json(&["asks", "show", id, "--json"]);
+    assert_eq!((&shown["state"], &shown["content"]), (&json!("withdrawn"), &Value::Null));
+}
