@@ -124,7 +124,7 @@ pub async fn answer_ask(
                 None => break,
             }
         }
-        Ok(())
+        Ok::<(), JournalError>(())
     };
     match tokio::time::timeout(Duration::from_millis(RECEIPT_MS_MAX), received).await {
         Ok(looked) => looked.map(|()| answered),

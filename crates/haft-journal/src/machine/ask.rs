@@ -4,10 +4,10 @@
 use haft_contract::{ContentDigest, RunId};
 use serde_json::value::RawValue;
 
-use super::codec::{self, integer, run_key};
+use super::codec::{self, integer};
 use super::lease_state::lease_state;
 use super::recall::all;
-use super::{Stop, contents, lease};
+use super::{Stop, contents};
 use crate::limits::QUERY_BYTES_MAX;
 use crate::store::{
     Column, Inserted, Reader, Row, RowCondition, RowError, RowQuery, RowUpdate, Transaction, Value,
@@ -29,11 +29,10 @@ pub(super) fn open(
     shown: &StoredContent,
 ) -> Result<AskRow, Stop> {
     let run = &ask.call.scope.run;
-    lease::admit(tx, run, &run_key(run), ask.fencing_token)?;
+    let asker = admit(tx, run, ask.fencing_token)?;
     let now_ms = tx.now_ms(ask.now_ms)?;
     let deadline_ms = ask.lasts_ms.map(|lasts_ms| now_ms.saturating_add(lasts_ms));
     let agents = agents(tx, run)?;
-    let asker = lease_state(tx, run)?.and_then(|state| state.holder).map(|it| it.owner.location);
     let [of_run, node, iteration, attempt, seq] = codec::call_key(&ask.call);
     let cells = [
         (asks::ID, ask.id.as_str().into()),
@@ -46,7 +45,7 @@ pub(super) fn open(
         (asks::TOOL, ask.tool.as_str().into()),
         (asks::FRONT_END, ask.front_end.as_str().into()),
         (asks::AGENTS, agents.into()),
-        (asks::ASKER, asker.unwrap_or_default().into()),
+        (asks::ASKER, asker.into()),
         (asks::SUMMARY, ask.summary.as_str().into()),
         (asks::SHOWN_SHA256, shown.digest.sha256.as_str().into()),
         (asks::SHOWN_BYTES, integer(shown.digest.bytes)?),
@@ -153,7 +152,7 @@ pub(super) fn receive(
 ) -> Result<(AskRow, Option<String>), Stop> {
     let ask = known(tx, id)?;
     let run = ask.call.scope.run.clone();
-    lease::admit(tx, &run, &run_key(&run), ask.fencing_token)?;
+    admit(tx, &run, ask.fencing_token)?;
     let Some(answer) = &ask.answer else { return Ok((ask, None)) };
     let mut input = None;
     if let Some(digest) = &answer.edited {
@@ -219,6 +218,14 @@ fn finish(
     change(tx, &ask.id, &changes)?;
     contents::remove(tx, &ask.call.scope.run, &ask.shown)?;
     Ok(AskRow { state: end.into(), ended_at_ms: now_ms, ..ask })
+}
+
+/// Answers an error unless the lease of this fencing token holds. Returns where its owner runs.
+fn admit(tx: &mut dyn Transaction, run: &RunId, fencing_token: u64) -> Result<String, Stop> {
+    let state = lease_state(tx, run)?.filter(|state| !state.is_being_removed);
+    let state = state.ok_or_else(|| JournalError::UnknownRun { run: run.clone() })?;
+    state.admit(run, fencing_token)?;
+    Ok(state.holder.map(|holder| holder.owner.location).unwrap_or_default())
 }
 
 fn change(tx: &mut dyn Transaction, id: &str, changes: &[(Column, Value)]) -> Result<(), Stop> {

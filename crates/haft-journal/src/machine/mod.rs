@@ -39,7 +39,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use haft_contract::{AttemptAddress, CallAddress, ContentDigest, RunId};
-
 use tokio::sync::watch;
 
 use crate::limits::{ASK_POLL_MS, ASK_TOLD_POLL_MS};

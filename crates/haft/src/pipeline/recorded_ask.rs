@@ -179,7 +179,7 @@ impl AskWait<'_> {
         let mut report_at = if self.asker.can_ask() { begun + pause } else { begun };
         let mut reports = 0.0;
         loop {
-            let report = async {
+            let report = async move {
                 // A person who sits before the question needs no report.
                 match self.asker.has_deadline() {
                     true => sleep_until(report_at).await,

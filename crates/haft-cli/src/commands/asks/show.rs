@@ -77,7 +77,7 @@ pub(super) fn text(ask: &AskRow, shown: Option<ShownAsk>) -> String {
         (
             "Rules that --wider adds instead",
             match shown.exact_rules.is_empty() {
-                true => &[],
+                true => &[][..],
                 false => shown.always_rules.as_slice(),
             },
         ),
