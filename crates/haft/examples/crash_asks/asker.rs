@@ -79,7 +79,7 @@ fn order(world: &World) -> Tool {
             capabilities: vec!["shop".to_owned()],
             ..RequirementSet::default()
         })
-        .accesses(|_: &Order| Ok(vec![Access::Named { name: "shop".to_owned() }]))
+        .accesses(|_: &Order| vec![Access::Named { name: "shop".to_owned() }])
         .execute_with(move |input: Order, cx| {
             let (ledger, line) =
                 (ledger.clone(), format!("{} {}", cx.idempotency_key(), input.text));

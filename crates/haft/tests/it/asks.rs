@@ -31,7 +31,7 @@ fn writer(executed: &Executed) -> Tool {
             capabilities: vec!["notes".to_owned()],
             ..RequirementSet::default()
         })
-        .accesses(|_: &Text| Ok(vec![Access::Named { name: "notes".to_owned() }]))
+        .accesses(|_: &Text| vec![Access::Named { name: "notes".to_owned() }])
         .execute_with(move |input: Text, _| {
             executed.lock().unwrap().push(input.text);
             async { Ok::<_, ToolError>("noted") }
