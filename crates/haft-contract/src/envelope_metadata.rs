@@ -3,13 +3,16 @@
 use serde::{Deserialize, Serialize};
 
 use crate::output_gap::OutputGap;
-use crate::{EnforcedConfinement, ErrorCode, OutboundConnection, Refusal, WithheldPath};
+use crate::{CallWaits, EnforcedConfinement, ErrorCode, OutboundConnection, Refusal, WithheldPath};
 
 /// How a call went.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct EnvelopeMetadata {
     /// From the arrival of the call to its envelope, in milliseconds.
     pub duration_ms: u64,
+    /// How much of that the call waited for something else than its tool. Only the envelope in the journal has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waits: Option<CallWaits>,
     /// Whether the output was cut.
     #[serde(default, skip_serializing_if = "is_false")]
     pub truncated: bool,

@@ -29,6 +29,7 @@ mod address;
 mod alias;
 mod background_process;
 mod backoff;
+mod call_waits;
 mod client;
 mod content;
 mod content_digest;
@@ -93,6 +94,7 @@ pub use subagent::{
 };
 pub use time::{CallTime, TimePause};
 
+pub use call_waits::CallWaits;
 pub use content::{ContentPart, ResourceBody};
 pub use document::OutputDocument;
 pub use enforcement::{ConfinementLevel, EnforcedConfinement, OutboundConnection};

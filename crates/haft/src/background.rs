@@ -35,6 +35,7 @@ use crate::roots::path_error;
 use crate::sandbox::DeniedPaths;
 use crate::shared::RuntimeParts;
 use crate::shell::working_directory;
+use crate::wait_log::{CallWaitKind, CallWaitLog};
 
 /// The permission bits of a directory that is made for a program, before the umask.
 const DIRECTORY_MODE: u32 = 0o777;
@@ -55,6 +56,8 @@ pub(crate) struct CallBackgroundProcesses {
     pub(crate) declared_changes: Vec<PathBuf>,
     /// Cancelled when the call is to stop; from then on nothing is started.
     pub(crate) stop: CancellationToken,
+    /// Measures how long the call waits for the start of its programs.
+    pub(crate) waits: Arc<CallWaitLog>,
 }
 
 impl BackgroundProcesses for CallBackgroundProcesses {
@@ -94,7 +97,8 @@ impl BackgroundProcesses for CallBackgroundProcesses {
             let access = ProcessReach { readable, writable, hosts, denied };
             let processes = &self.connection.shared.processes;
             let starter = ProcessStarter { launcher, sandbox, environment, processes };
-            starter.start(request, directory, access).await
+            let starting = starter.start(request, directory, access);
+            self.waits.measure(CallWaitKind::Sandbox, starting).await
         })
     }
 }

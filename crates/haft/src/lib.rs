@@ -51,6 +51,7 @@ mod suggestions;
 mod terminal_text;
 mod tool_index;
 mod trained_names;
+mod wait_log;
 mod watchdog;
 
 pub use background::{

@@ -17,6 +17,7 @@ use crate::connection_state::ConnectionState;
 use crate::limits::INQUIRY_MS_MAX;
 use crate::panic::PanicCatchingFuture;
 use crate::stopwatch::CallStopwatch;
+use crate::wait_log::{CallWaitKind, CallWaitLog};
 
 /// The person behind the front end, as one call reaches them.
 pub(crate) struct CallQuestions {
@@ -32,6 +33,8 @@ pub(crate) struct CallQuestions {
     pub(crate) tool: ToolId,
     /// The time of the call, of which asking takes none.
     pub(crate) time: Arc<CallStopwatch>,
+    /// Measures how long the call waits for the person.
+    pub(crate) waits: Arc<CallWaitLog>,
 }
 
 impl Questions for CallQuestions {
@@ -49,7 +52,8 @@ impl Questions for CallQuestions {
             let asking = async {
                 // Approvals of calls take turns with these questions.
                 let _turn = if self.asker.asks_one_at_a_time() {
-                    Some(self.connection.rules.lock_questions().await)
+                    let turn = self.connection.rules.lock_questions();
+                    Some(self.waits.measure(CallWaitKind::Queue, turn).await)
                 } else {
                     None
                 };
@@ -61,7 +65,9 @@ impl Questions for CallQuestions {
                     connection: self.connection.id.clone(),
                 };
                 let asker = Arc::clone(&self.asker);
-                PanicCatchingFuture(Box::pin(async move { asker.elicit(elicitation).await })).await
+                let reply =
+                    PanicCatchingFuture(Box::pin(async move { asker.elicit(elicitation).await }));
+                self.waits.measure(CallWaitKind::Answer, reply).await
             };
             match tokio::time::timeout(longest, asking).await {
                 Ok(Ok(reply)) => reply_answers(reply, count),
@@ -81,6 +87,8 @@ pub(crate) struct CallClient {
     pub(crate) client: Arc<dyn ClientRequester>,
     /// The time of the call, of which asking takes none.
     pub(crate) time: Arc<CallStopwatch>,
+    /// Measures how long the call waits for the program.
+    pub(crate) waits: Arc<CallWaitLog>,
 }
 
 impl ClientRequester for CallClient {
@@ -95,7 +103,8 @@ impl ClientRequester for CallClient {
         Box::pin(async move {
             let _pause = self.time.pause();
             let longest = Duration::from_millis(INQUIRY_MS_MAX);
-            let answered = tokio::time::timeout(longest, self.client.request(requests)).await;
+            let answered = tokio::time::timeout(longest, self.client.request(requests));
+            let answered = self.waits.measure(CallWaitKind::Answer, answered).await;
             answered.unwrap_or_else(|_elapsed| {
                 let message = format!("the client did not answer{}", within());
                 Err(ToolError::new(ErrorCode::ToolFailed, message))

@@ -31,6 +31,7 @@ use crate::connection_state::{ConnectionState, check_start_directory};
 use crate::files::PathResolver;
 use crate::sandbox::DeniedPaths;
 use crate::stopwatch::CallStopwatch;
+use crate::wait_log::{CallWaitKind, CallWaitLog};
 
 /// Between two reports of progress, in milliseconds.
 pub(crate) const PROGRESS_MS: u64 = 1_000;
@@ -67,6 +68,8 @@ pub(crate) struct CallShell {
     pub(crate) outside: DirectoryTrees,
     /// Whether the tool changes files: the commands of one that does not can only read the roots.
     pub(crate) changes_files: bool,
+    /// Measures how long the call waits for the start of its commands.
+    pub(crate) waits: Arc<CallWaitLog>,
 }
 
 /// Names the call in the names of its files.
@@ -93,7 +96,8 @@ impl Shell for CallShell {
             let idempotency_key = self.call_key.idempotency_key().into();
             command.env.push(("HAFT_IDEMPOTENCY_KEY".into(), idempotency_key));
             command.env.push(("HAFT_TASK_KEY".into(), CallKey::task_key(&self.scope).into()));
-            let mut started = self.start(command, &trees).await?;
+            let starting = self.start(command, &trees);
+            let mut started = self.waits.measure(CallWaitKind::Sandbox, starting).await?;
             let process = &mut started.process;
             let mut collector =
                 OutputCollector::new(self.output_bytes_max, &self.connection.sidecars, &self.label);

@@ -22,6 +22,7 @@ use super::recorded_ask::{self, AskOutcome, ReceivedAnswer};
 use super::refusal::PipelineStop;
 use crate::ask::{ASK_INPUT_BYTES_MAX, ASK_LINES_MAX, Ask};
 use crate::connection_state::ConnectionState;
+use crate::wait_log::CallWaitKind;
 
 /// The reasons to ask a person, and the rules that would make the next question unnecessary.
 struct ApprovalQuestion {
@@ -64,7 +65,8 @@ pub(super) async fn approve(
     let _pause = state.call().parent_time.pause();
     // Held until the answer has taken effect.
     let _turn = if is_answerable && asker.asks_one_at_a_time() {
-        let Some(turn) = state.unless_cancelled(connection.rules.lock_questions()).await else {
+        let turn = state.unless_cancelled(connection.rules.lock_questions());
+        let Some(turn) = state.waits().measure(CallWaitKind::Queue, turn).await else {
             return Err(judged.refuse_cancelled(state));
         };
         Some(turn)
@@ -100,7 +102,8 @@ pub(super) async fn approve(
     }
     let ask = asked.to_ask(&state, &judged, connection);
     let denied_rules = ask.denied_rules();
-    let outcome = recorded_ask::ask(&state, connection, &asker, ask).await;
+    let asking = recorded_ask::ask(&state, connection, &asker, ask);
+    let outcome = state.waits().measure(CallWaitKind::Answer, asking).await;
     state.subtract_asked_time(begun.elapsed());
     let answer = match outcome? {
         AskOutcome::Answered(answer) => answer,

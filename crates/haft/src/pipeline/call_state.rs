@@ -17,6 +17,7 @@ use super::history::replay::ReplayCursors;
 use crate::call::Call;
 use crate::catalog::CatalogVersion;
 use crate::registry::RegisteredTool;
+use crate::wait_log::CallWaitLog;
 
 /// Largest input that the journal stores, in bytes.
 ///
@@ -45,6 +46,8 @@ pub(crate) struct ArrivedCall {
     started: Instant,
     /// The time that persons took to answer, which is no time of the call.
     asked_for: Duration,
+    /// How long the call waited for something else than its tool. The stages and the surfaces of the tool write it.
+    waits: Arc<CallWaitLog>,
     /// The tool and the input as called, if the connection adopts state from the answers of such calls.
     adoptable: Option<(String, Value)>,
 }
@@ -127,6 +130,7 @@ impl ArrivedCall {
             first_key,
             started,
             asked_for: Duration::ZERO,
+            waits: Arc::default(),
             adoptable,
         }
     }
@@ -319,6 +323,11 @@ impl CallState {
     /// Returns what a person said or changed with the permission.
     pub(super) fn approval_note(&self) -> Option<&str> {
         self.approval_note.as_deref()
+    }
+
+    /// Returns the log of the call's waits.
+    pub(super) fn waits(&self) -> &Arc<CallWaitLog> {
+        &self.arrived.waits
     }
 
     /// Makes the replay cursor count the call as not made, because the answer told the driver to wait.

@@ -285,6 +285,7 @@ impl ToolContext<'_> {
             denied: denied.clone(),
             declared_changes: if intent.is_some() { declared_changes(granted) } else { Vec::new() },
             stop: self.timing.stop.clone(),
+            waits: Arc::clone(state.waits()),
         };
         let fs = GrantedFs {
             paths: connection.paths.clone(),
@@ -319,9 +320,13 @@ impl ToolContext<'_> {
             driver_call_id: call.driver_call_id.clone(),
             tool: contract.id.clone(),
             time: Arc::clone(&self.timing.time),
+            waits: Arc::clone(state.waits()),
         };
-        let client =
-            CallClient { client: Arc::clone(&call.client), time: Arc::clone(&self.timing.time) };
+        let client = CallClient {
+            client: Arc::clone(&call.client),
+            time: Arc::clone(&self.timing.time),
+            waits: Arc::clone(state.waits()),
+        };
         let tools = ConnectionTools {
             connection: Arc::clone(connection),
             registry: Arc::clone(&state.catalog().registry),
@@ -388,6 +393,7 @@ impl ToolContext<'_> {
             call_key: state.call_key(),
             scope: state.id().scope.clone(),
             label: CallLabel { tool: state.tool().to_owned(), seq: state.id().seq },
+            waits: Arc::clone(state.waits()),
         }
     }
 }

@@ -57,6 +57,7 @@ pub(crate) use rehearse::rehearse;
 
 use crate::connection_state::ConnectionState;
 use crate::run_error::RunError;
+use crate::wait_log::CallWaitKind;
 use refusal::PipelineStop;
 use watch::WatchedCallState;
 
@@ -134,9 +135,10 @@ async fn run_stages(
     // The hook and the intent run at the same time, so the hook delays the call little. Both end before the effect
     // begins.
     let hook = snapshot::pending_effect_hook(&state, &granted, parts.snapshots.as_ref());
+    let waits = state.waits();
     let (intended, begun) = tokio::join!(
         intend::intend(&state, &granted, history, &*parts.journal),
-        hook.run_before_effect()
+        waits.measure(CallWaitKind::Snapshot, hook.run_before_effect())
     );
     let intended = match intended {
         Ok(intended) => intended,

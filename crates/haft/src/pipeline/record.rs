@@ -54,7 +54,8 @@ pub(super) async fn record(
     parts: &RuntimeParts,
 ) -> Result<Envelope, RunError> {
     let CallOutcome { intent, status, envelope, recorded_message } = outcome;
-    let recorded = recorded_outcome(status, envelope_to_record(&envelope, recorded_message), parts);
+    let recorded = envelope_to_record(&state, &envelope, recorded_message);
+    let recorded = recorded_outcome(status, recorded, parts);
     match parts.journal.settle(intent, recorded).await {
         Ok(()) => Ok(envelope),
         Err(err) => Err(unrecorded_error(state, err).await),
@@ -73,7 +74,8 @@ pub(super) async fn record_ahead(
         return Ok((record(state, outcome, parts).await?, PendingRecord::done()));
     }
     let CallOutcome { intent, status, envelope, recorded_message } = outcome;
-    let recorded = recorded_outcome(status, envelope_to_record(&envelope, recorded_message), parts);
+    let recorded = envelope_to_record(&state, &envelope, recorded_message);
+    let recorded = recorded_outcome(status, recorded, parts);
     let settled = match parts.journal.settle_ahead(intent, recorded).await {
         Ok(settled) => settled,
         Err(err) => return Err(unrecorded_error(state, err).await),
@@ -125,7 +127,7 @@ pub(super) async fn record_refusal(
     };
     let envelope = Envelope::Error { error_text: refusal.because, metadata };
     let finished_at_ms = parts.clock.now_ms();
-    let recorded = envelope_to_record(&envelope, recorded_message);
+    let recorded = envelope_to_record(&state, &envelope, recorded_message);
     let outcome = Outcome { status: CallStatus::Refused, envelope: recorded, finished_at_ms };
     parts.journal.refuse(state.planned_call(accesses), outcome).await?;
     if is_held_back {
@@ -134,18 +136,18 @@ pub(super) async fn record_refusal(
     Ok(envelope)
 }
 
-/// Returns the envelope as the journal holds it: a message that quotes what must not be stored gives way to one that
-/// does not.
-fn envelope_to_record(envelope: &Envelope, recorded: Option<String>) -> Envelope {
-    match (envelope, recorded) {
-        (Envelope::Error { metadata, .. }, Some(error_text)) => {
-            let mut metadata = metadata.clone();
-            if let Some(refusal) = &mut metadata.refusal {
-                refusal.because.clone_from(&error_text);
-                refusal.remedies.clear();
-            }
-            Envelope::Error { error_text, metadata }
+/// Returns the envelope as the journal holds it, with the waits of the call. A message that quotes what must not be stored
+/// gives way to one that does not.
+fn envelope_to_record(state: &CallState, envelope: &Envelope, message: Option<String>) -> Envelope {
+    let mut recorded = envelope.clone();
+    if let (Envelope::Error { error_text, metadata }, Some(message)) = (&mut recorded, message) {
+        if let Some(refusal) = &mut metadata.refusal {
+            refusal.because.clone_from(&message);
+            refusal.remedies.clear();
         }
-        (envelope, _) => envelope.clone(),
+        *error_text = message;
     }
+    let (Envelope::Output { metadata, .. } | Envelope::Error { metadata, .. }) = &mut recorded;
+    metadata.waits = state.waits().waits();
+    recorded
 }

@@ -197,6 +197,7 @@ pub(crate) fn shown(envelope: &Envelope) -> String {
     let mut value = serde_json::to_value(envelope).unwrap();
     if let Some(metadata) = value.get_mut("metadata").and_then(Value::as_object_mut) {
         metadata.remove("duration_ms");
+        metadata.remove("waits");
         if let Some(Value::String(path)) = metadata.get_mut("output_path") {
             let name = path.rsplit('/').next().unwrap_or_default().to_owned();
             *path = name;

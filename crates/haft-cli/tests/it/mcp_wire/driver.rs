@@ -87,6 +87,7 @@ impl Place {
             }
             Value::Array(items) => items.iter_mut().for_each(|item| self.redact(item)),
             Value::Object(fields) => {
+                fields.remove("waits");
                 for (name, field) in fields {
                     match name.as_str() {
                         "haft/durationMs" | "duration_ms" | "started_at_ms" | "finished_at_ms" => {

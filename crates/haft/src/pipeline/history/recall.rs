@@ -152,6 +152,7 @@ pub(super) fn recorded_envelope(row: &CallRow) -> Envelope {
     };
     let (Envelope::Output { metadata, .. } | Envelope::Error { metadata, .. }) = &mut envelope;
     metadata.replayed = true;
+    metadata.waits = None;
     // The process or person that settled the call may have given only the data.
     metadata.call_id.get_or_insert_with(|| row.id().to_string());
     Sidecars::mark_lost(metadata);
