@@ -162,7 +162,8 @@ fn denied_error(denial: &ConnectionDenial) -> ToolError {
         ConnectionDenial::NotGranted { .. }
         | ConnectionDenial::OtherPorts { .. }
         | ConnectionDenial::Reserved { .. }
-        | ConnectionDenial::Metadata { .. } => ErrorCode::CapabilityDenied,
+        | ConnectionDenial::Metadata { .. }
+        | ConnectionDenial::OwnListener { .. } => ErrorCode::CapabilityDenied,
         _ => ErrorCode::Unavailable,
     };
     let message = match denial {

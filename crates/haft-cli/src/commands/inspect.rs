@@ -14,6 +14,7 @@ use haft_server::{BrowserSessions, HttpSite, RequestGuard};
 use serde_json::json;
 use tokio::net::TcpListener;
 
+use super::serve::mark_listener;
 use crate::arguments::cli_context::CliContext;
 use crate::error::{CommandError, CommandResult, CommandStatus};
 use crate::signals;
@@ -26,8 +27,8 @@ use haft_app::settings::EffectiveSettings;
 ///
 /// Starts the inspector on this machine, and opens a browser if there is one. Each printed link logs in one browser, once.
 /// The inspector shows what is in the journal: runs while they go on and afterwards, calls with their inputs and answers,
-/// changes of files, sessions, plans and rules. You can settle calls in doubt there, undo changes and add rules. An
-/// interrupt ends it.
+/// changes of files, sessions, plans and rules. You can settle calls in doubt there, undo changes, stop runs and add rules.
+/// With --json, each line on standard input prints a further link. An interrupt ends it.
 #[derive(Args, Clone, Debug)]
 #[command(after_long_help = "\
 Examples:
@@ -85,22 +86,21 @@ pub(crate) async fn run(args: &InspectArgs, cx: &CliContext) -> CommandResult {
         let message = format!("port {port} of this machine cannot be listened on: {err}");
         CommandError::failed(message).hint("haft inspect")
     })?;
-    let address = listener.local_addr().map_err(CommandError::failed)?.to_string();
+    let address = listener.local_addr().map_err(CommandError::failed)?;
+    let _mark = mark_listener(address)?;
+    let address = address.to_string();
     let shutdown = signals::stop_token()?;
     let (pages, site) =
         InspectorPages::mount(HttpSite::new(RequestGuard::default()), &settings, cx);
     let link = pages.new_link(&address)?;
-    if cx.setting_args.json {
-        output::write_json(&json!({ "url": link }))?;
-    } else {
-        output::write_data(&link)?;
-    }
+    print_link(&link, cx)?;
     let opened = match args.no_open || cx.setting_args.json {
         true => None,
         false => open_browser(&pages.new_link(&address)?, &cx.host),
     };
-    let can_ask = io::stdin().is_terminal() && !cx.setting_args.json;
-    if can_ask {
+    let is_terminal = io::stdin().is_terminal();
+    let can_ask = is_terminal || cx.setting_args.json;
+    if is_terminal && !cx.setting_args.json {
         let browser =
             if opened.is_some() { "A browser was asked to open the inspector. " } else { "" };
         output::print_aside(format_args!(
@@ -119,7 +119,7 @@ pub(crate) async fn run(args: &InspectArgs, cx: &CliContext) -> CommandResult {
         };
         while read_line().await {
             if let Ok(link) = pages.new_link(&address) {
-                let _ = output::write_data(&link);
+                let _ = print_link(&link, cx);
             }
         }
         std::future::pending::<()>().await;
@@ -129,6 +129,15 @@ pub(crate) async fn run(args: &InspectArgs, cx: &CliContext) -> CommandResult {
         () = further_links => {}
     }
     Ok(CommandStatus::Done)
+}
+
+fn print_link(link: &str, cx: &CliContext) -> Result<(), CommandError> {
+    if cx.setting_args.json {
+        output::write_json(&json!({ "url": link }))?;
+    } else {
+        output::write_data(link)?;
+    }
+    Ok(())
 }
 
 /// A file that leads a browser to the inspector. Its end removes it.

@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::world::World;
 
 /// The server, which says what it is to break.
-const HOSTILE: &str = include_str!("../fixtures/mcp_servers/hostile.py");
+pub(crate) const HOSTILE: &str = include_str!("../fixtures/mcp_servers/hostile.py");
 
 /// Returns a world with a server `odd` that breaks what `mode` says, and with more in its table.
 fn with_server(mode: &str, more: &str) -> World {

@@ -9,6 +9,7 @@ use super::address::{is_metadata_address, reserved_range};
 use super::connection_log::printable_text;
 use super::egress::{EgressDecision, EgressPolicy, HostResolver};
 use super::host::{Host, HostError};
+use super::own_listener::is_own_listener;
 
 /// A connection was not made.
 #[derive(Debug, thiserror::Error)]
@@ -64,6 +65,14 @@ pub enum ConnectionDenial {
         /// The host.
         host: Host,
     },
+    /// haft itself listens there: an agent must not reach the pages on which people decide about it.
+    #[error("haft itself listens on port {port} of {host}, which no call reaches")]
+    OwnListener {
+        /// The host.
+        host: Host,
+        /// The port.
+        port: u16,
+    },
     /// The name has no address.
     #[error("host {host} has no address: {reason}; check the name")]
     Unresolved {
@@ -109,8 +118,8 @@ pub enum ConnectionDenial {
 ///
 /// # Errors
 ///
-/// If the host is not granted at the port, if it has no address, or if all of its addresses are
-/// blocked for hosts that are granted by name.
+/// If the host is not granted at the port, if it has no address, if all of its addresses are
+/// blocked for hosts that are granted by name, or if haft itself listens there.
 pub async fn admitted_addresses(
     host: &Host,
     port: u16,
@@ -138,7 +147,12 @@ pub async fn admitted_addresses(
             addresses
         }
     };
-    permitted(host, addresses, admitted, admission)
+    let mut permitted = permitted(host, addresses, admitted, admission)?;
+    permitted.retain(|address| !is_own_listener(*address, port));
+    if permitted.is_empty() {
+        return Err(ConnectionDenial::OwnListener { host: host.clone(), port });
+    }
+    Ok(permitted)
 }
 
 /// Returns the addresses that may be connected to. If a name has public and other addresses, only
@@ -203,7 +217,8 @@ impl ConnectionDenial {
             | ConnectionDenial::NotGranted { .. }
             | ConnectionDenial::OtherPorts { .. }
             | ConnectionDenial::Reserved { .. }
-            | ConnectionDenial::Metadata { .. } => true,
+            | ConnectionDenial::Metadata { .. }
+            | ConnectionDenial::OwnListener { .. } => true,
             ConnectionDenial::Unresolved { .. }
             | ConnectionDenial::Unreachable { .. }
             | ConnectionDenial::Upstream { .. }

@@ -53,6 +53,7 @@ mod gate;
 pub mod head;
 mod host;
 mod limits;
+mod own_listener;
 mod relay;
 pub mod socks;
 mod upstream;
@@ -68,6 +69,7 @@ pub use limits::{
     CONNECTIONS_MAX, DIAL_MS, HANDSHAKE_MS, HEAD_BYTES_MAX, IDLE_MS, ProxyLimits, RECORDED_MAX,
 };
 
+pub use own_listener::OwnListener;
 pub use upstream::{UpstreamProxy, UpstreamProxyError};
 
 use std::io;
