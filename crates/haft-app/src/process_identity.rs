@@ -9,7 +9,7 @@ use std::path::Path;
 use haft_contract::sha256_hex;
 use haft_journal::LeaseOwner;
 use rustix::io::Errno;
-use rustix::process::{Pid, test_kill_process};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal, test_kill_process};
 
 use crate::app_error::AppError;
 use crate::id;
@@ -101,6 +101,30 @@ pub fn check_gone(owner: &LeaseOwner) -> Option<bool> {
         ProcessLiveness::Ended => Some(true),
         ProcessLiveness::Unknown => None,
     }
+}
+
+/// Asks a process of this machine to end, as a person does with a signal. Returns whether it was asked.
+///
+/// A process that cannot be seen from here is not asked, and neither is another one that got its number.
+pub fn ask_to_end(owner: &LeaseOwner) -> bool {
+    let Some(theirs) = parse(&owner.id) else { return false };
+    if MachineIdentity::this().is_none_or(|this| this != theirs.system) {
+        return false;
+    }
+    let pid = i32::try_from(theirs.pid).ok().and_then(Pid::from_raw);
+    // The descriptor stays with one process. So the process that is looked at next is the one that gets the signal.
+    let Some(Ok(process)) = pid.map(|pid| pidfd_open(pid, PidfdFlags::empty())) else {
+        return false;
+    };
+    let found = observe_process(Path::new(PROC), theirs.pid);
+    found == (ProcessLiveness::Running { began: theirs.started_ticks })
+        && pidfd_send_signal(process, Signal::TERM).is_ok()
+}
+
+/// Returns whether a process is this one.
+pub fn is_this_process(owner: &LeaseOwner) -> bool {
+    let this = MachineIdentity::this();
+    parse(&owner.id).is_some_and(|it| it.pid == std::process::id() && Some(it.system) == this)
 }
 
 impl MachineIdentity {

@@ -70,6 +70,7 @@ struct LoggedInBrowser {
 }
 
 /// A change that a page offered.
+#[derive(PartialEq, Eq)]
 struct OfferedChange {
     browser: u64,
     /// The action and the digest of the content that was shown.
@@ -94,7 +95,8 @@ impl BrowserSessions {
         Ok(link)
     }
 
-    /// Returns a number that allows one change: the action, about the content with this digest, by this browser.
+    /// Returns a number that allows one change: the action, about the content with this digest, by this browser. Until it is
+    /// used, the same change has the same number: a page that is shown again takes no number from another page.
     ///
     /// # Errors
     ///
@@ -105,9 +107,12 @@ impl BrowserSessions {
         action: &str,
         digest: &str,
     ) -> io::Result<String> {
-        let nonce = self.secret()?;
+        let fresh = self.secret()?;
         let mut state = self.lock();
         let offered = OfferedChange { browser: browser.0, subject: subject(action, digest) };
+        let known = state.nonces.iter().find(|(_, known)| **known == offered);
+        let nonce = known.map_or(fresh, |(nonce, _)| nonce.clone());
+        state.nonce_order.retain(|known| *known != nonce);
         if let Some(oldest) = push_bounded(&mut state.nonce_order, nonce.clone(), NONCES_MAX) {
             state.nonces.remove(&oldest);
         }
@@ -274,6 +279,9 @@ mod tests {
         };
         let offer = || sessions.issue_nonce(one, "undo r", "d1").unwrap();
         let nonce = offer();
+        // A page that is shown again offers the same.
+        assert_eq!(offer(), nonce);
+        assert_ne!(sessions.issue_nonce(other, "undo r", "d1").unwrap(), nonce);
         assert_eq!(redeem(one, "", &nonce, "undo r", "d1"), Err(ChangeRefusal::TabUnknown));
         assert_eq!(redeem(one, &other_tab, &nonce, "undo r", "d1"), Err(ChangeRefusal::TabUnknown));
         assert_eq!(redeem(one, &tab, &nonce, "undo r", "d1"), Ok(()));
@@ -285,7 +293,9 @@ mod tests {
         let foreign = redeem(other, &other_tab, &offer(), "undo r", "d1");
         assert_eq!(foreign, Err(ChangeRefusal::NonceUnknown));
         let first = offer();
-        (0..NONCES_MAX).for_each(|_| drop(offer()));
+        for number in 0..NONCES_MAX {
+            sessions.issue_nonce(other, "undo r", &number.to_string()).unwrap();
+        }
         assert_eq!(redeem(one, &tab, &first, "undo r", "d1"), Err(ChangeRefusal::NonceUnknown));
     }
 }

@@ -126,3 +126,29 @@ fn a_machine_is_known_by_a_hash_of_its_number() {
     assert_ne!(of(other), hash);
     assert!(!hash.contains(number));
 }
+
+#[test]
+fn a_process_is_asked_to_end_only_if_it_is_the_one_that_is_meant() {
+    let this = this_process(7).unwrap();
+    assert!(is_this_process(&this));
+    let ours = parse(&this.id).unwrap();
+    let mut child = waiting();
+    let theirs = ProcessIdentity {
+        pid: child.id(),
+        started_ticks: began(child.id()).unwrap(),
+        ..ours.clone()
+    };
+    assert!(!is_this_process(&owner_of(&theirs)));
+    // Another process got the number, or the process is on another machine.
+    let earlier = ProcessIdentity { started_ticks: theirs.started_ticks - 1, ..theirs.clone() };
+    assert!(!ask_to_end(&owner_of(&earlier)));
+    let mut elsewhere = theirs.clone();
+    elsewhere.system.boot = "another".to_owned();
+    assert!(!ask_to_end(&owner_of(&elsewhere)));
+    assert!(!ask_to_end(&owner("process 7".to_owned())));
+    assert_eq!(child.try_wait().unwrap(), None);
+    assert!(ask_to_end(&owner_of(&theirs)));
+    let status = child.wait().unwrap();
+    assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(15));
+    assert!(!ask_to_end(&owner_of(&theirs)));
+}
