@@ -25,7 +25,7 @@ async function get(url) {
 
 // Moments in the time of this browser.
 function localize(root) {
-  for (const time of root.querySelectorAll("time[datetime]:not([title])")) {
+  for (const time of root.querySelectorAll("time[datetime]:not([title]):not([data-left])")) {
     const at = new Date(time.dateTime);
     if (Number.isNaN(at.valueOf())) continue;
     const isToday = at.toDateString() === new Date().toDateString();
@@ -48,6 +48,7 @@ async function more(link) {
     const part = await get(link.dataset.more);
     const place = link.closest("li.more") ?? link;
     enhance(part);
+    if ("end" in link.dataset) place.before("\n\n[…]\n\n");
     place.replaceWith(part);
   } catch (error) {
     delete link.dataset.busy;
@@ -142,11 +143,19 @@ let shownLast = last;
 
 function follow() {
   const { live, run } = main.dataset;
-  if (!live || stream || document.hidden) return;
+  if (stream || document.hidden) return;
   const query = new URLSearchParams({ after: String(last) });
   if (run) query.set("run", run);
+  if (!live) query.set("only", "asks");
   stream = new EventSource(`/events?${query}`);
-  stream.addEventListener("open", () => say("Live"));
+  stream.addEventListener("open", sayLive);
+  stream.addEventListener("asks", (event) => {
+    showWaiting(JSON.parse(event.data).pending);
+    if ("asks" in main.dataset) {
+      pending ??= new Set();
+      show();
+    }
+  });
   stream.addEventListener("change", (event) => {
     const { runs, last: newest } = JSON.parse(event.data);
     last = newest;
@@ -154,6 +163,34 @@ function follow() {
     show();
   });
   stream.addEventListener("error", () => say("Connection lost: this page may be out of date", true));
+}
+
+// How many calls wait for an answer: in the navigation, the title and the icon of every page.
+let waiting = 0;
+const title = document.title;
+
+function showWaiting(count) {
+  waiting = count;
+  const badge = document.getElementById("asks-count");
+  badge.textContent = String(count);
+  badge.hidden = count === 0;
+  document.title = count > 0 ? `(${count}) ${title}` : title;
+  document.querySelector("link[rel=icon]").href = count > 0 ? "/assets/icon-ask.svg" : "/assets/icon.svg";
+  sayLive();
+}
+
+function sayLive() {
+  const asks = waiting > 0 ? `${waiting} waiting for you` : "";
+  say(main.dataset.live ? (asks ? `Live: ${asks}` : "Live") : asks);
+}
+
+// The time that is left for an answer.
+function countDown() {
+  for (const time of document.querySelectorAll("time[data-left]")) {
+    const left = Math.max(0, Math.ceil((new Date(time.dateTime) - Date.now()) / 1000));
+    const clock = new Date(time.dateTime).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+    time.textContent = `${clock} (${Math.floor(left / 60)}:${String(left % 60).padStart(2, "0")} left)`;
+  }
 }
 
 function pause() {
@@ -171,7 +208,7 @@ async function show() {
       pending = null;
       await ({ runs: showRuns, run: showRun, swap: showAgain })[main.dataset.live](runs);
     }
-    if (stream?.readyState === EventSource.OPEN) say("Live");
+    if (stream?.readyState === EventSource.OPEN) sayLive();
   } catch (error) {
     say(`Not up to date: ${error.message}`, true);
   } finally {
@@ -179,10 +216,37 @@ async function show() {
   }
 }
 
+// The rows of a scale have their bars in the same window of time. New rows widen it.
+function widen(scale) {
+  const bars = [];
+  for (let row = scale.nextElementSibling; row && !row.matches("li.scale"); row = row.nextElementSibling) {
+    const bar = row.querySelector("svg.bar");
+    if (bar) bars.push(bar);
+  }
+  const number = (part, name) => Number(part.getAttribute(name));
+  const from = Math.min(...bars.map((bar) => number(bar.firstElementChild, "x")));
+  const ends = bars.map((bar) => number(bar.lastElementChild, "x") + number(bar.lastElementChild, "width"));
+  const lasts = Math.max(1, Math.max(...ends) - from);
+  for (const bar of bars) bar.setAttribute("viewBox", `${from} 0 ${lasts} 10`);
+  scale.querySelector("[data-scale]").textContent = lasts < 1000 ? `${lasts} ms` : `${(lasts / 1000).toFixed(1)} s`;
+}
+
 function put(rows, part, addsFirst) {
   enhance(part);
   const isFocused = (row) => row.contains(document.activeElement);
-  for (const row of part.querySelectorAll("li.row")) {
+  const added = [...part.querySelectorAll("li.row")];
+  putRows(rows, added, addsFirst, isFocused);
+  const scales = new Set();
+  for (const row of added) {
+    let before = row;
+    while (before && !before.matches("li.scale")) before = before.previousElementSibling;
+    if (before) scales.add(before);
+  }
+  scales.forEach(widen);
+}
+
+function putRows(rows, added, addsFirst, isFocused) {
+  for (const row of added) {
     const known = document.getElementById(row.id);
     if (known) {
       const focused = isFocused(known);
@@ -247,7 +311,9 @@ async function showRun() {
     if (link) shownLast = Number(new URL(link.dataset.more, location.href).searchParams.get("after"));
     else shownLast = last;
     part.querySelector("li.more")?.remove();
-    part.querySelector("li.scale")?.remove();
+    const scale = part.querySelector("li.scale");
+    if (rows.querySelector("li.scale")) scale?.remove();
+    else if (scale) rows.prepend(scale);
     if (part.querySelector("li.row")) document.querySelector("main > .empty")?.remove();
     put(rows, part, false);
     more = link !== null;
@@ -255,27 +321,36 @@ async function showRun() {
   if (document.getElementById("follow")?.checked) rows.lastElementChild?.scrollIntoView({ block: "end" });
 }
 
-// Shows the whole page again, unless the person is writing in it.
+// Shows the whole page again. A card whose content is the same stays, with what the person wrote into it.
 async function showAgain() {
   const active = document.activeElement;
-  if (active?.closest("form[method=post]") && active.matches("input, textarea, select")) {
-    say("There is news: load the page again", true);
-    return;
-  }
   const page = await get(location.href);
   const fresh = page.getElementById("main");
   const open = [...main.querySelectorAll("details[open] > summary")].map((it) => it.textContent);
   enhance(fresh);
   const id = active?.id;
-  main.replaceChildren(...fresh.childNodes);
+  const kept = new Map();
+  for (const card of fresh.children) {
+    const known = card.dataset.keep && document.getElementById(card.id);
+    if (known && known.dataset.keep === card.dataset.keep && known.parentElement === main) kept.set(card, known);
+  }
+  const stays = new Set(kept.values());
+  for (const node of [...main.childNodes]) if (!stays.has(node)) node.remove();
+  let at = main.firstChild;
+  for (const node of [...fresh.childNodes]) {
+    const known = kept.get(node) ?? node;
+    if (known === at) at = at.nextSibling;
+    else main.insertBefore(known, at);
+  }
   for (const summary of main.querySelectorAll("details > summary")) {
     if (open.includes(summary.textContent)) summary.parentElement.open = true;
   }
-  if (id && main.contains(document.getElementById(id))) document.getElementById(id).focus();
+  countDown();
+  if (id && document.activeElement !== active) document.getElementById(id)?.focus();
   if (!fresh.dataset.live) {
     delete main.dataset.live;
     pause();
-    say("");
+    follow();
   }
 }
 
@@ -286,7 +361,7 @@ addEventListener("pageshow", (event) => event.persisted && follow());
 // Keys. They do nothing while a person writes.
 const keys = document.getElementById("keys");
 document.getElementById("keys-button").addEventListener("click", () => keys.showModal());
-const sections = { r: "/runs", d: "/doubts", s: "/sessions", p: "/plans", e: "/permissions" };
+const sections = { a: "/asks", r: "/runs", d: "/doubts", s: "/sessions", p: "/plans", e: "/permissions" };
 let isGoing = false;
 
 addEventListener("keydown", (event) => {
@@ -302,9 +377,9 @@ addEventListener("keydown", (event) => {
   else if (event.key === "u") main.querySelector("a[data-up]")?.click();
   else if (event.key === "/") {
     event.preventDefault();
-    main.querySelector("input[type=search], .filters input, .filters select")?.focus();
+    (main.querySelector("input[type=search]") ?? main.querySelector(".filters input, .filters select"))?.focus();
   } else if (event.key === "j" || event.key === "k") {
-    const links = [...main.querySelectorAll(".rows > .row > a:first-child")];
+    const links = [...main.querySelectorAll(".rows > .row > a:first-child, .card > h2 > a")];
     const at = links.indexOf(document.activeElement);
     const next = links[event.key === "j" ? at + 1 : Math.max(at - 1, 0)];
     next?.focus();
@@ -314,4 +389,6 @@ addEventListener("keydown", (event) => {
 enhance(document);
 watchButtons();
 setInterval(watchButtons, 100);
+countDown();
+setInterval(countDown, 1000);
 follow();

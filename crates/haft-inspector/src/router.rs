@@ -14,7 +14,7 @@ use crate::page_error::PageError;
 use crate::request::InspectorRequest;
 use crate::response::{self, PageResponse};
 use crate::source::{InspectorParts, Source};
-use crate::views::{call, changes, doubts, permissions, plans, run, runs, sessions};
+use crate::views::{call, changes, doubts, permissions, plans, run, runs, sessions, stop};
 
 /// The pages of the inspector, as a service of the HTTP server.
 #[derive(Clone)]
@@ -72,6 +72,8 @@ async fn answer(
         (false, []) => Ok(response::redirect("/runs")),
         (false, ["runs"]) => runs::show(source, request).await,
         (false, ["runs", run]) => run::show(source, request, run).await,
+        (false, ["runs", run, "stop"]) => stop::show(source, request, run).await,
+        (true, ["runs", run, "stop"]) => stop::stop(source, request, run).await,
         (false, ["runs", run, "calls"]) => run::calls(source, request, run).await,
         (false, ["calls", _, _, _, _, _]) => {
             call::show(source, parts.get(1..).unwrap_or_default()).await

@@ -13,6 +13,7 @@ use tokio::sync::{Mutex, Semaphore};
 
 use crate::limits::STREAMS_MAX;
 use crate::page_error::PageError;
+use crate::request::parse_run;
 
 /// The parts of an inspector.
 pub struct InspectorParts {
@@ -58,6 +59,16 @@ impl Source {
     pub(crate) async fn present_journal(&self) -> Result<Arc<dyn Journal>, PageError> {
         let journal = self.journal().await?;
         journal.ok_or_else(|| PageError::not_found("nothing was recorded yet"))
+    }
+
+    /// Returns a run, with the journal that it is in.
+    pub(crate) async fn present_run(
+        &self,
+        run: &str,
+    ) -> Result<(Arc<dyn Journal>, RunRow), PageError> {
+        let journal = self.present_journal().await?;
+        let run = find_run(&*journal, &parse_run(run)?).await?;
+        Ok((journal, run))
     }
 
     /// Forgets the opened journal after a failure. The next page opens it again.

@@ -13,3 +13,4 @@ mod run_line;
 mod run_search;
 pub(crate) mod runs;
 pub(crate) mod sessions;
+pub(crate) mod stop;

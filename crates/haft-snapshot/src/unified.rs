@@ -27,6 +27,30 @@ pub enum UnifiedDiff {
     Nothing,
 }
 
+impl UnifiedDiff {
+    /// Returns the change from one text to another, with the names of both.
+    pub fn between(before: &[u8], after: &[u8], (old_name, new_name): (String, String)) -> Self {
+        let bytes = before.len().max(after.len());
+        if u64::try_from(bytes).is_ok_and(|bytes| bytes > UNIFIED_BYTES_MAX) {
+            return Self::TooLarge;
+        }
+        if is_binary(before) || is_binary(after) {
+            return Self::Binary;
+        }
+        if count_lines(before) + count_lines(after) > UNIFIED_LINES_MAX {
+            return Self::TooLarge;
+        }
+        let mut options = DiffOptions::new();
+        options.set_original_filename(old_name).set_modified_filename(new_name);
+        let patch = options.create_patch_bytes(before, after);
+        let mut text = Vec::new();
+        PatchFormatter::new()
+            .write_patch_into(&patch, &mut text)
+            .expect("writing to memory does not fail");
+        Self::Text(text)
+    }
+}
+
 impl SnapshotStore {
     /// Returns the text change of a path. A link's text is its target.
     ///
@@ -46,28 +70,14 @@ impl SnapshotStore {
         if before == after && change.before.is_some() && change.after.is_some() {
             return Ok(UnifiedDiff::Nothing);
         }
-        if is_binary(&before) || is_binary(&after) {
-            return Ok(UnifiedDiff::Binary);
-        }
-        if count_lines(&before) + count_lines(&after) > UNIFIED_LINES_MAX {
-            return Ok(UnifiedDiff::TooLarge);
-        }
         let name = |prefix: &str, state: &Option<PathState>| match state {
             None | Some(PathState::Directory { .. }) => "/dev/null".to_owned(),
             Some(PathState::File(_) | PathState::Link { .. } | PathState::Omitted(_)) => {
                 format!("{prefix}{}", change.path.display())
             }
         };
-        let mut options = DiffOptions::new();
-        options
-            .set_original_filename(name("a/", &change.before))
-            .set_modified_filename(name("b/", &change.after));
-        let patch = options.create_patch_bytes(&before, &after);
-        let mut text = Vec::new();
-        PatchFormatter::new()
-            .write_patch_into(&patch, &mut text)
-            .expect("writing to memory does not fail");
-        Ok(UnifiedDiff::Text(text))
+        let names = (name("a/", &change.before), name("b/", &change.after));
+        Ok(UnifiedDiff::between(&before, &after, names))
     }
 
     fn text(&self, state: &Option<PathState>) -> Result<DiffSide, SnapshotStoreError> {

@@ -41,6 +41,11 @@ impl Ordering {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
+
+    /// Waits for the end of the process.
+    pub(crate) fn wait(&mut self) -> std::process::ExitStatus {
+        self.child.wait().unwrap()
+    }
 }
 
 /// Runs haft and compares everything that can be seen of it but how wide columns are, which depends on the machine.

@@ -7,12 +7,12 @@ use bytes::Bytes;
 use futures_util::stream;
 use haft_app::calendar::rfc3339;
 use haft_app::records::{
-    UNDO_TOOL, find_run_session, find_undo_references, is_holder_dead, is_in_doubt,
+    UNDO_TOOL, find_run_session, find_undo_references, input_summary, is_holder_dead, is_in_doubt,
 };
 use haft_contract::{ConfinementLevel, EnforcedConfinement, Envelope, EnvelopeMetadata, Remedy};
 use haft_journal::{CallQuery, CallRow, Journal};
 
-use super::call_line::status;
+use super::call_line::{status, waits_text};
 use super::call_text::{CallText, TextPiece};
 use super::run::call_name;
 use super::runs::last_change;
@@ -36,6 +36,8 @@ struct CallPage {
     run: String,
     run_url: String,
     tool: String,
+    /// The input on one line.
+    summary: String,
     effect: &'static str,
     status: &'static str,
     style: &'static str,
@@ -119,6 +121,7 @@ pub(crate) async fn show(
         run: run.id.to_string(),
         run_url: run_url(&run.id),
         tool: on_one_line(&call.tool),
+        summary: on_one_line(&input_summary(&call.input)),
         effect: call.effect.as_str(),
         status,
         style,
@@ -201,6 +204,8 @@ async fn find_call(journal: &dyn Journal, parts: &[String]) -> Result<CallRow, P
 
 fn facts(call: &CallRow, metadata: Option<&EnvelopeMetadata>) -> Vec<(&'static str, String)> {
     let mut facts = Vec::new();
+    let waits = metadata.and_then(|it| it.waits).map(|waits| waits_text(&waits, 1));
+    facts.extend(waits.map(|text| ("Waited", text)));
     if let Some(exit) = metadata.and_then(|metadata| metadata.exit_code) {
         facts.push(("Exit status", exit.to_string()));
     }

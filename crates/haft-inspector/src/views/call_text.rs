@@ -34,6 +34,8 @@ pub(crate) struct TextPiece {
     spans: Vec<StyledText>,
     /// Where the next piece is, and how much is left.
     more: Option<(String, String)>,
+    /// Where the last piece is, if it is not the next one.
+    end: Option<String>,
 }
 
 /// The content of a text, or the file that holds it.
@@ -80,11 +82,14 @@ impl CallText {
         let read = u64::try_from(text.len()).unwrap_or(u64::MAX);
         let next = from.saturating_add(read);
         let left = whole.saturating_sub(next);
+        let url_from =
+            |from| format!("{}/text?part={}&from={from}", call_url(&call.id()), self.name());
         let more = (left > 0 && read > 0).then(|| {
-            let url = format!("{}/text?part={}&from={next}", call_url(&call.id()), self.name());
-            (url, format!("Show more ({} KB left)", number(left.div_ceil(1_000))))
+            (url_from(next), format!("Show more ({} KB left)", number(left.div_ceil(1_000))))
         });
-        Ok(TextPiece { spans: styled(&String::from_utf8_lossy(&text)), more })
+        let piece_bytes = u64::try_from(TEXT_BYTES_SHOWN_MAX).unwrap_or(u64::MAX);
+        let end = (left > piece_bytes && from == 0).then(|| url_from(whole - piece_bytes));
+        Ok(TextPiece { spans: styled(&String::from_utf8_lossy(&text)), more, end })
     }
 
     /// Returns the whole text, to be saved.

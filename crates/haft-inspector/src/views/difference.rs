@@ -36,6 +36,18 @@ pub(crate) fn lines(unified: &[u8]) -> (Vec<DiffLine>, bool) {
     (lines, is_cut)
 }
 
+/// Returns the lines of a patch as its author wrote them.
+pub(crate) fn patch_lines(patch: &str) -> Vec<DiffLine> {
+    let style = |line: &str| match line.as_bytes().first() {
+        Some(b'+') => "add",
+        Some(b'-') => "del",
+        Some(b'@' | b'*') => "at",
+        _ => "",
+    };
+    let line = |line: &str| DiffLine { style: style(line), pieces: vec![(false, shown(line))] };
+    patch.lines().map(line).collect()
+}
+
 /// Adds removed lines and the lines that replace them. Lines at the same place are compared with each other.
 fn block(before: &[&str], after: &[&str], lines: &mut Vec<DiffLine>) {
     let is_paired = before.len() == after.len();

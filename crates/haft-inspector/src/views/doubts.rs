@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use askama::Template;
 use haft_app::calendar::rfc3339;
-use haft_app::records::{SettleError, find_doubts, settle_call};
+use haft_app::records::{SettleError, find_doubts, input_summary, settle_call};
 use haft_contract::CallAddress;
 use haft_journal::{CallQuery, CallRow, Journal, RunQuery, SettlementVerdict};
 
@@ -39,6 +39,8 @@ struct DoubtCard {
     run: String,
     run_url: String,
     tool: String,
+    /// The input on one line.
+    summary: String,
     began: String,
     key: String,
     input: TextPiece,
@@ -154,6 +156,7 @@ fn card(
         run: id.scope.run.to_string(),
         run_url: run_url(&id.scope.run),
         tool: on_one_line(&call.tool),
+        summary: on_one_line(&input_summary(&call.input)),
         began: rfc3339(call.started_at_ms),
         key: call.idempotency_key().unwrap_or_default(),
         input: CallText::Input.piece(call, 0, &source.host)?,

@@ -18,7 +18,7 @@ use crate::navigation::{Section, Sections};
 use crate::page_error::PageError;
 use crate::request::{InspectorRequest, call_url, parse_run, run_url};
 use crate::response::{self, PageResponse};
-use crate::source::{Source, find_run};
+use crate::source::Source;
 use crate::text::{on_one_line, pretty, shown, url_part};
 
 #[derive(Template)]
@@ -83,8 +83,7 @@ pub(crate) async fn list(
 
 /// Shows the graph of a run.
 pub(crate) async fn show(source: &Arc<Source>, run: &str) -> Result<PageResponse, PageError> {
-    let journal = source.present_journal().await?;
-    let run = find_run(&*journal, &parse_run(run)?).await?;
+    let (journal, run) = source.present_run(run).await?;
     let last_change = last_change(&*journal).await?;
     let recorded = recorded_plan(&*journal, &run.id).await.map_err(PageError::conflict)?;
     let Some((plan, input)) = recorded else {

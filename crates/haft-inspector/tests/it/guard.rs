@@ -3,9 +3,7 @@
 use std::time::Duration;
 
 use haft_contract::{AttemptAddress, CallAddress, CallKey, Effect, RunId};
-use haft_journal::{
-    CallStatus, Journal as _, LeaseOwner, LeaseRequest, NewRun, Outcome, PlannedCall,
-};
+use haft_journal::{Journal as _, LeaseOwner, LeaseRequest, NewRun, PlannedCall};
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -199,12 +197,14 @@ async fn a_change_needs_the_tab_and_a_nonce_for_what_was_shown() {
     assert_eq!(browser.post(path, "", &form).await.status, 409);
     // The same call, once: the page leads on, and the nonce is used up.
     let used = fresh().await;
-    let old = fresh().await;
+    assert_eq!(fresh().await, used, "a page that is shown again takes no number from the first");
+    let in_other = running.browser().await;
+    let old = in_other.get("/doubts?run=r").await.attribute("<form method=\"post\"", "data-nonce");
     let answer = browser.post(path, &used, &form).await;
     assert_eq!((answer.status, answer.header("haft-next")), (204, Some("/calls/r/main/0/1/1")));
     assert_eq!(browser.post(path, &used, &form).await.status, 409);
     // The row has changed since this page showed it.
-    let answer = browser.post(path, &old, &form).await;
+    let answer = in_other.post(path, &old, &form).await;
     assert_eq!(answer.status, 409);
     assert!(answer.body.contains("has changed since"), "{}", answer.body);
     assert!(
@@ -251,54 +251,12 @@ async fn hostile_texts_stay_texts() {
 #[tokio::test]
 async fn colours_of_an_output_show_and_its_orders_do_not() {
     let running = Running::start().await;
-    let call = record_output(
-        &running,
-        "\u{1b}[31mred\u{1b}[0m \u{1b}[2J\u{1b}]8;;http://evil.example\u{7}link",
-    )
-    .await;
+    let output = "\u{1b}[31mred\u{1b}[0m \u{1b}[2J\u{1b}]8;;http://evil.example\u{7}link";
+    let call = running.record_output(output, None).await;
     let body = running.browser().await.get(&call).await.body;
     assert!(body.contains("<span class=\"f1\">red</span> link"), "{body}");
     assert!(!body.contains("evil.example"), "{body}");
     assert!(!body.contains('\u{1b}'), "{body}");
-}
-
-/// Records a call with this output, and returns the path of its page.
-async fn record_output(running: &Running, output: &str) -> String {
-    let journal = running.journal();
-    let scope = AttemptAddress::first_of_run(RunId::parse("out").unwrap());
-    let run = NewRun {
-        id: scope.run.clone(),
-        front_end: "cli".to_owned(),
-        root: "/w".to_owned(),
-        started_at_ms: 1_000,
-        version: "0.1.0".to_owned(),
-        settings: "{}".to_owned(),
-    };
-    let owner = LeaseOwner { id: "4f1d".to_owned(), location: "process 13 on box".to_owned() };
-    let lease =
-        journal.open_run(run, LeaseRequest { owner, now_ms: 1_000, lasts_ms: 1 }).await.unwrap();
-    let key = CallKey::of_first_call(&scope, "bash", "{}");
-    let call = PlannedCall {
-        id: CallAddress { scope, seq: 1 },
-        fencing_token: lease.fencing_token,
-        tool: "bash".to_owned(),
-        effect: Effect::Once,
-        first_key: key,
-        call_key: key,
-        input: "{}".to_owned(),
-        accesses: "[]".to_owned(),
-        driver_call_id: None,
-        started_at_ms: 1_001,
-    };
-    let intent = journal.intend(call).await.unwrap();
-    let envelope = haft_contract::Envelope::Output {
-        data: json!({"output": output}),
-        metadata: haft_contract::EnvelopeMetadata::default(),
-    };
-    let outcome = Outcome { status: CallStatus::Succeeded, envelope, finished_at_ms: 1_002 };
-    journal.settle(intent, outcome).await.unwrap();
-    journal.close_run(lease).await.unwrap();
-    "/calls/out/main/0/1/1".to_owned()
 }
 
 #[tokio::test]

@@ -7,10 +7,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use haft_app::host::AppHost;
 use haft_app::{App, SettingOverrides, settings};
+use haft_contract::{
+    AttemptAddress, CallAddress, CallKey, Effect, Envelope, EnvelopeMetadata, RunId,
+};
 use haft_inspector::{InspectorParts, InspectorRouter, page_parts};
-use haft_journal::SqliteJournal;
+use haft_journal::{
+    CallStatus, Journal as _, LeaseOwner, LeaseRequest, NewRun, Outcome, PlannedCall, SqliteJournal,
+};
 use haft_server::{BrowserSessions, HttpSite, RequestGuard, serve};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -90,6 +95,104 @@ impl Running {
     pub(crate) fn journal(&self) -> SqliteJournal {
         let state = host(self.directory.path());
         SqliteJournal::open(state.state().journal()).unwrap()
+    }
+
+    /// Records a call with this output, and returns the path of its page.
+    pub(crate) async fn record_output(&self, output: &str, sidecar: Option<&Path>) -> String {
+        let journal = self.journal();
+        let scope = AttemptAddress::first_of_run(RunId::parse("out").unwrap());
+        let run = NewRun {
+            id: scope.run.clone(),
+            front_end: "cli".to_owned(),
+            root: "/w".to_owned(),
+            started_at_ms: 1_000,
+            version: "0.1.0".to_owned(),
+            settings: "{}".to_owned(),
+        };
+        let owner = LeaseOwner { id: "4f1d".to_owned(), location: "process 13 on box".to_owned() };
+        let lease = journal
+            .open_run(run, LeaseRequest { owner, now_ms: 1_000, lasts_ms: 1 })
+            .await
+            .unwrap();
+        let key = CallKey::of_first_call(&scope, "bash", "{}");
+        let call = PlannedCall {
+            id: CallAddress { scope, seq: 1 },
+            fencing_token: lease.fencing_token,
+            tool: "bash".to_owned(),
+            effect: Effect::Once,
+            first_key: key,
+            call_key: key,
+            input: "{}".to_owned(),
+            accesses: "[]".to_owned(),
+            driver_call_id: None,
+            started_at_ms: 1_001,
+        };
+        let intent = journal.intend(call).await.unwrap();
+        let envelope = Envelope::Output {
+            data: json!({"output": output}),
+            metadata: EnvelopeMetadata {
+                truncated: sidecar.is_some(),
+                output_path: sidecar.map(|path| path.to_string_lossy().into_owned()),
+                ..EnvelopeMetadata::default()
+            },
+        };
+        let outcome = Outcome { status: CallStatus::Succeeded, envelope, finished_at_ms: 1_002 };
+        journal.settle(intent, outcome).await.unwrap();
+        journal.close_run(lease).await.unwrap();
+        "/calls/out/main/0/1/1".to_owned()
+    }
+
+    /// Records refused calls of one run.
+    pub(crate) async fn record_calls(&self, run: &str, count: u32) {
+        let journal = self.journal();
+        let scope = AttemptAddress::first_of_run(RunId::parse(run).unwrap());
+        let new = NewRun {
+            id: scope.run.clone(),
+            front_end: "cli".to_owned(),
+            root: "/w".to_owned(),
+            started_at_ms: 1_000,
+            version: "0.1.0".to_owned(),
+            settings: "{}".to_owned(),
+        };
+        let owner = LeaseOwner { id: "4f1e".to_owned(), location: "process 14 on box".to_owned() };
+        let lease = LeaseRequest { owner, now_ms: 1_000, lasts_ms: 1 };
+        let lease = journal.open_run(new, lease).await.unwrap();
+        let refuse = |seq: u32| {
+            let key = CallKey::of_first_call(&scope, "read", &seq.to_string());
+            let at_ms = 1_000 + u64::from(seq);
+            let call = PlannedCall {
+                id: CallAddress { scope: scope.clone(), seq },
+                fencing_token: lease.fencing_token,
+                tool: "read".to_owned(),
+                effect: Effect::Read,
+                first_key: key,
+                call_key: key,
+                input: json!({"path": format!("src/file-{seq}.rs")}).to_string(),
+                accesses: "[]".to_owned(),
+                driver_call_id: None,
+                started_at_ms: at_ms,
+            };
+            let envelope = Envelope::Error {
+                error_text: "a rule denies it".to_owned(),
+                metadata: EnvelopeMetadata::default(),
+            };
+            let status = CallStatus::Refused;
+            journal.refuse(call, Outcome { status, envelope, finished_at_ms: at_ms })
+        };
+        let sequence: Vec<u32> = (1..=count).collect();
+        for part in sequence.chunks(1_000) {
+            let recorded = futures_util::future::join_all(part.iter().map(|seq| refuse(*seq)));
+            assert!(recorded.await.iter().all(Result::is_ok));
+        }
+        journal.close_run(lease).await.unwrap();
+    }
+
+    /// Makes an empty file among the outputs that haft keeps.
+    pub(crate) fn sidecar(&self, name: &str) -> std::path::PathBuf {
+        let sidecars = host(self.directory.path()).state().sidecars();
+        std::fs::create_dir_all(&sidecars).unwrap();
+        std::fs::write(sidecars.join(name), "").unwrap();
+        sidecars.join(name).canonicalize().unwrap()
     }
 
     /// Returns a secret that logs a browser in.

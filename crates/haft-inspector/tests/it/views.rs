@@ -1,5 +1,7 @@
 //! The content of the pages, and the changes that they offer.
 
+use std::time::{Duration, Instant};
+
 use serde_json::json;
 
 use crate::running::Running;
@@ -163,4 +165,47 @@ async fn rules_are_shown_tried_and_added() {
 
 fn haft_root(text: &str) -> String {
     text.replace('/', "%2F")
+}
+
+#[tokio::test]
+async fn a_call_with_50_mb_of_output_opens() {
+    let running = Running::start().await;
+    let sidecar = running.sidecar("long.txt");
+    let line = "0123456789abcdef\n";
+    std::fs::write(&sidecar, line.repeat(3_100_000) + "the end\n").unwrap();
+    assert!(std::fs::metadata(&sidecar).unwrap().len() > 50_000_000);
+    let path = running.record_output(&line.repeat(10), Some(&sidecar)).await;
+    let browser = running.browser().await;
+    let began = Instant::now();
+    let page = browser.get(&path).await;
+    assert!(began.elapsed() < Duration::from_secs(1), "{:?}", began.elapsed());
+    assert!(page.body.len() < 200_000, "{}", page.body.len());
+    let (_, after) = page.body.split_once("Show more").unwrap();
+    let (_, after) = after.split_once("href=\"").unwrap();
+    let (last, _) = after.split_once('"').unwrap();
+    let piece = browser.get(&last.replace("&#38;", "&")).await.body;
+    assert!(piece.contains("the end\n") && !piece.contains("data-more"), "{last}");
+}
+
+/// A run of this size must open within a second.
+const CALLS: u32 = 100_000;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_of_100_000_calls_is_scrolled() {
+    let running = Running::start().await;
+    running.record_calls("huge", CALLS).await;
+    let browser = running.browser().await;
+    let began = Instant::now();
+    let page = browser.get("/runs/huge").await;
+    let took = began.elapsed();
+    // The limit of a second holds where the compiler optimises; here it must only not be far from that.
+    assert!(took < Duration::from_secs(5), "{took:?}");
+    assert!(page.body.len() < 300_000, "{}", page.body.len());
+    assert!(page.body.contains("100\u{202f}000 calls"), "{}", page.body);
+    assert_eq!(page.body.matches("class=\"row\"").count(), 200);
+    let next = page.attribute("class=\"more\"", "data-more");
+    let part = browser.get(&next.replace("&#38;", "&")).await;
+    assert!(part.body.contains("main/0/1/201\""), "{}", part.body);
+    let end = browser.get("/runs/huge?end=1").await.body;
+    assert!(end.contains(&format!("main/0/1/{CALLS}\"")), "{end}");
 }
