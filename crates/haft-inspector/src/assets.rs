@@ -28,6 +28,11 @@ pub(crate) const FILES: &[PublicFile] = &[
         media_type: "image/svg+xml",
         content: include_bytes!("../assets/icon.svg"),
     },
+    PublicFile {
+        path: "/assets/icon-ask.svg",
+        media_type: "image/svg+xml",
+        content: include_bytes!("../assets/icon-ask.svg"),
+    },
 ];
 
 /// The page of a browser that is not logged in.

@@ -1,5 +1,5 @@
-//! The events that open pages get: which runs changed, and the last change number of the journal. A page then asks
-//! for what it shows. A stream looks at the journal itself, so nothing runs while no page is open.
+//! The events that open pages get: which runs changed, the last change number of the journal, and how many asks wait. A page
+//! then asks for what it shows. A stream looks at the journal itself, so nothing runs while no page is open.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -8,6 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::Stream;
 use futures_util::stream;
+use haft_app::records::find_pending_asks;
 use haft_contract::RunId;
 use haft_journal::{CallOrder, CallQuery, Journal};
 use serde_json::json;
@@ -25,6 +26,10 @@ struct JournalFollower {
     source: Arc<Source>,
     /// Only this run.
     run: Option<RunId>,
+    /// Whether the page is told of asks only.
+    only_asks: bool,
+    /// The asks that waited at the last look.
+    asks: Option<Vec<String>>,
     last_change: u64,
     /// The owners of runs when they were looked at last. The end of a run changes no call.
     holders: Option<BTreeMap<RunId, u64>>,
@@ -46,6 +51,8 @@ pub(crate) async fn follow(
     let follower = JournalFollower {
         source: Arc::clone(source),
         run,
+        only_asks: request.query("only") == Some("asks"),
+        asks: None,
         last_change: request.number("after")?.unwrap_or(0),
         holders: None,
         told_at: Instant::now(),
@@ -76,7 +83,22 @@ impl JournalFollower {
                 Ok(None) => continue,
                 Err(_) => return None,
             };
-            let Ok(changed) = self.changed_runs(&*journal).await else {
+            let Ok(asks) = find_pending_asks(&*journal).await else {
+                self.source.forget_journal().await;
+                return None;
+            };
+            let asks: Vec<String> = asks.into_iter().map(|ask| ask.id).collect();
+            if self.asks.as_ref() != Some(&asks) {
+                let data = json!({"pending": asks.len()});
+                self.asks = Some(asks);
+                self.told_at = Instant::now();
+                return Some(Bytes::from(format!("event: asks\ndata: {data}\n\n")));
+            }
+            let changed = match self.only_asks {
+                true => Ok(BTreeSet::new()),
+                false => self.changed_runs(&*journal).await,
+            };
+            let Ok(changed) = changed else {
                 self.source.forget_journal().await;
                 return None;
             };

@@ -1,10 +1,7 @@
-//! The inspector: pages over the journal, on which a person sees what agents do and did, settles calls in doubt, takes
+//! The inspector: pages over the journal, on which a person sees what agents do and did, answers asks, settles calls, takes
 //! changes back and edits rules. Each view is a file in `views/`, with its template in `templates/`. The facts come from the
 //! functions that the command line uses. The server's guard decides who gets a page; no page contains a secret. Texts of the
 //! journal come from outside, so they reach a page as text and never as HTML.
-//!
-//! A view of the questions that wait for a person belongs first in `SECTIONS` of `navigation.rs`, with the files
-//! `views/asks.rs` and `templates/asks.html`. The journal has no such rows yet.
 #![deny(missing_docs)]
 
 mod ansi;

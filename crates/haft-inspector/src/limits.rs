@@ -1,5 +1,11 @@
 //! The limits of the inspector, each with its unit in its name.
 
+/// Asks on one page.
+///
+/// Limit (inspector): the page says how many more there are.
+pub const ASKS_SHOWN_MAX: usize = 50;
+/// Ended asks on one page.
+pub const ENDED_ASKS_SHOWN_MAX: usize = 20;
 /// Runs on one page.
 pub const RUNS_SHOWN_MAX: usize = 50;
 /// Runs that one search looks at.

@@ -5,6 +5,7 @@
 pub(crate) enum Section {
     /// No section: an error.
     None,
+    Asks,
     Runs,
     Doubts,
     Sessions,
@@ -13,7 +14,8 @@ pub(crate) enum Section {
 }
 
 /// The sections with their paths and names, in the order of the page.
-const SECTIONS: [(Section, &str, &str); 5] = [
+const SECTIONS: [(Section, &str, &str); 6] = [
+    (Section::Asks, "/asks", "Asks"),
     (Section::Runs, "/runs", "Runs"),
     (Section::Doubts, "/doubts", "In doubt"),
     (Section::Sessions, "/sessions", "Sessions"),

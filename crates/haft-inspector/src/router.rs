@@ -14,7 +14,7 @@ use crate::page_error::PageError;
 use crate::request::InspectorRequest;
 use crate::response::{self, PageResponse};
 use crate::source::{InspectorParts, Source};
-use crate::views::{call, changes, doubts, permissions, plans, run, runs, sessions, stop};
+use crate::views::{asks, call, changes, doubts, permissions, plans, run, runs, sessions, stop};
 
 /// The pages of the inspector, as a service of the HTTP server.
 #[derive(Clone)]
@@ -70,6 +70,9 @@ async fn answer(
     let parts = &request.segments;
     match (request.is_change, segments.as_slice()) {
         (false, []) => Ok(response::redirect("/runs")),
+        (false, ["asks"]) => asks::list(source, request).await,
+        (false, ["asks", ask]) => asks::show(source, request, ask).await,
+        (true, ["asks", ask, "answer"]) => asks::answer(source, request, ask).await,
         (false, ["runs"]) => runs::show(source, request).await,
         (false, ["runs", run]) => run::show(source, request, run).await,
         (false, ["runs", run, "stop"]) => stop::show(source, request, run).await,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use haft_app::SettingOverrides;
 use haft_app::host::AppHost;
+use haft_app::process_identity;
 use haft_app::settings::{self, EffectiveSettings};
 use haft_contract::RunId;
 use haft_journal::{Journal, RunQuery, RunRow};
@@ -74,6 +75,16 @@ impl Source {
     /// Forgets the opened journal after a failure. The next page opens it again.
     pub(crate) async fn forget_journal(&self) {
         *self.journal.lock().await = None;
+    }
+
+    /// Returns who answers on these pages, as the journal names that person.
+    pub(crate) fn person(&self) -> Result<String, PageError> {
+        let place = process_identity::this_process(self.host.now_ms())?.location;
+        let user = ["USER", "LOGNAME"].iter().find_map(|name| self.host.variable_text(name));
+        Ok(match user.filter(|user| !user.is_empty()) {
+            Some(user) => format!("{user} ({place})"),
+            None => place,
+        })
     }
 
     /// Returns the settings for work in a root: those of its manifest, with this inspector's journal. Where these cannot be

@@ -1,5 +1,6 @@
 //! The views, one file each. A view asks the journal, puts what it found into lines of text, and has its template draw them.
 
+pub(crate) mod asks;
 pub(crate) mod call;
 mod call_line;
 mod call_text;
@@ -7,6 +8,7 @@ pub(crate) mod changes;
 mod difference;
 pub(crate) mod doubts;
 pub(crate) mod permissions;
+mod planned_change;
 pub(crate) mod plans;
 pub(crate) mod run;
 mod run_line;

@@ -1,0 +1,335 @@
+//! The asks that wait for a person, of all processes on the journal, and their cards. An answer is about exactly what the card
+//! showed: the row, its contents, and the present files that it compares with. The journal decides which answer is the first.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use askama::Template;
+use haft::ShownAsk;
+use haft::limits::ANSWER_WORDS_CHARS_MAX;
+use haft_app::calendar::rfc3339;
+use haft_app::records::{self, AskReply, find_pending_asks};
+use haft_contract::sha256_hex;
+use haft_journal::{AskQuery, AskRow, AskState, AskVerdict, Journal, JournalError};
+
+use super::planned_change::PlannedChange;
+use super::runs::last_change;
+use crate::ansi::{StyledText, styled};
+use crate::change::ShownChange;
+use crate::limits::{ASKS_SHOWN_MAX, ENDED_ASKS_SHOWN_MAX};
+use crate::navigation::{Section, Sections};
+use crate::page_error::PageError;
+use crate::request::{InspectorRequest, call_url, run_url};
+use crate::response::{self, PageResponse};
+use crate::source::Source;
+use crate::text::{on_one_line, shown, url_part};
+
+/// The front end that the journal names for answers of this page.
+const FRONT_END: &str = "inspector";
+
+#[derive(Template)]
+#[template(path = "asks.html")]
+struct AsksPage {
+    sections: Sections,
+    last_change: u64,
+    cards: Vec<AskCard>,
+    /// How many wait beyond those.
+    unlisted: usize,
+    /// The latest ones that ended.
+    ended: Vec<EndedAsk>,
+    /// Whether the page is about one ask.
+    is_one: bool,
+}
+
+/// An ask as a person sees it.
+struct AskCard {
+    id: String,
+    url: String,
+    tool: String,
+    call: String,
+    run: String,
+    run_url: String,
+    /// The agents that led to the call, the outermost first.
+    agents: String,
+    front_end: String,
+    asker: String,
+    root: String,
+    asked: String,
+    deadline: Option<String>,
+    reasons: Vec<String>,
+    accesses: Vec<String>,
+    change: Option<PlannedChange>,
+    input: Vec<StyledText>,
+    /// The input as text to be edited.
+    input_json: String,
+    always_rules: Vec<String>,
+    exact_rules: Vec<String>,
+    /// Why it cannot be answered here; empty if it can.
+    problem: &'static str,
+    nonce: String,
+}
+
+/// An ask that ended, on one line.
+struct EndedAsk {
+    id: String,
+    url: String,
+    tool: String,
+    call: String,
+    call_url: String,
+    how: String,
+    words: String,
+    when: Option<String>,
+    style: &'static str,
+}
+
+/// An ask that waits, with all that it shows.
+struct PendingAsk {
+    row: AskRow,
+    shown: ShownAsk,
+    change: Option<PlannedChange>,
+    problem: &'static str,
+}
+
+/// Shows the asks.
+pub(crate) async fn list(
+    source: &Arc<Source>,
+    request: &InspectorRequest,
+) -> Result<PageResponse, PageError> {
+    let mut page = AsksPage {
+        sections: Sections(Section::Asks),
+        last_change: 0,
+        cards: Vec::new(),
+        unlisted: 0,
+        ended: Vec::new(),
+        is_one: false,
+    };
+    let Some(journal) = source.journal().await? else { return response::html(&page) };
+    page.last_change = last_change(&*journal).await?;
+    let pending = find_pending_asks(&*journal).await?;
+    page.unlisted = pending.len().saturating_sub(ASKS_SHOWN_MAX);
+    for row in pending.into_iter().take(ASKS_SHOWN_MAX) {
+        // An ask that ends meanwhile is among the ended ones next time.
+        if let Some(ask) = PendingAsk::of(row, source, &*journal).await? {
+            page.cards.push(ask.card(source, request)?);
+        }
+    }
+    let limit =
+        u32::try_from(page.unlisted + ASKS_SHOWN_MAX + ENDED_ASKS_SHOWN_MAX).unwrap_or(u32::MAX);
+    let latest = AskQuery { latest_first: true, limit, ..AskQuery::default() };
+    let mut ended = journal.asks(latest).await?;
+    ended.retain(|row| row.state != AskState::Pending);
+    ended.truncate(ENDED_ASKS_SHOWN_MAX);
+    page.ended = ended.iter().map(EndedAsk::of).collect();
+    response::html(&page)
+}
+
+/// Shows one ask.
+pub(crate) async fn show(
+    source: &Arc<Source>,
+    request: &InspectorRequest,
+    id: &str,
+) -> Result<PageResponse, PageError> {
+    let journal = source.present_journal().await?;
+    let row = find_ask(&*journal, id).await?;
+    let mut page = AsksPage {
+        sections: Sections(Section::Asks),
+        last_change: last_change(&*journal).await?,
+        cards: Vec::new(),
+        unlisted: 0,
+        ended: Vec::new(),
+        is_one: true,
+    };
+    match PendingAsk::of(row, source, &*journal).await? {
+        Some(ask) => page.cards.push(ask.card(source, request)?),
+        None => page.ended.push(EndedAsk::of(&find_ask(&*journal, id).await?)),
+    }
+    response::html(&page)
+}
+
+/// Records the answer of a person.
+pub(crate) async fn answer(
+    source: &Arc<Source>,
+    request: &InspectorRequest,
+    id: &str,
+) -> Result<PageResponse, PageError> {
+    let verdict = request.form("verdict").and_then(AskVerdict::parse);
+    let verdict =
+        verdict.ok_or_else(|| PageError::bad_request("verdict: expected a button of the card"))?;
+    let words = request.form("words").map(str::trim).filter(|words| !words.is_empty());
+    if words.is_some_and(|words| words.chars().count() > ANSWER_WORDS_CHARS_MAX) {
+        let message =
+            format!("The words are too long: use at most {ANSWER_WORDS_CHARS_MAX} characters.");
+        return Err(PageError::bad_request(message));
+    }
+    let edited_input = match verdict {
+        AskVerdict::Edited => Some(edited_input(request.form("input").unwrap_or_default())?),
+        _ => None,
+    };
+    let journal = source.present_journal().await?;
+    let row = find_ask(&*journal, id).await?;
+    let ended = |row: &AskRow| PageError::conflict(format!("{}.", EndedAsk::of(row).how));
+    if row.state != AskState::Pending {
+        return Err(ended(&row));
+    }
+    let Some(ask) = PendingAsk::of(row, source, &*journal).await? else {
+        return Err(ended(&find_ask(&*journal, id).await?));
+    };
+    if !ask.problem.is_empty() {
+        return Err(PageError::conflict(ask.problem));
+    }
+    ask.offer().check(source, request)?;
+    let reply = AskReply {
+        verdict,
+        by: source.person()?,
+        through: FRONT_END.to_owned(),
+        shown_sha256: ask.row.shown.sha256.clone(),
+        words: words.map(str::to_owned),
+        edited_input,
+    };
+    match records::answer_ask(&*journal, &ask.row, reply).await {
+        Ok(_) => Ok(response::go_to(&ask_url(id))),
+        Err(JournalError::AskEnded { ask }) => Err(ended(&ask)),
+        Err(err @ JournalError::AskDiffers { .. }) => Err(PageError::conflict(err)),
+        Err(err) => Err(err.into()),
+    }
+}
+
+/// Returns the path of an ask's page.
+fn ask_url(id: &str) -> String {
+    format!("/asks/{}", url_part(id))
+}
+
+/// Returns an input that a person wrote, if it is a JSON object.
+fn edited_input(text: &str) -> Result<String, PageError> {
+    let wrong = |why: String| PageError::bad_request(format!("The input cannot be used: {why}."));
+    match serde_json::from_str(text) {
+        Ok(input @ serde_json::Value::Object(_)) => Ok(input.to_string()),
+        Ok(_) => Err(wrong("expected a JSON object".to_owned())),
+        Err(err) => Err(wrong(format!("it is not JSON: {err}"))),
+    }
+}
+
+async fn find_ask(journal: &dyn Journal, id: &str) -> Result<AskRow, PageError> {
+    let found = journal.asks(AskQuery::of_id(id)).await?.pop();
+    found.ok_or_else(|| PageError::not_found(format!("There is no ask {id} in this journal.")))
+}
+
+impl PendingAsk {
+    /// Returns an ask with what it shows; `None` if it has ended.
+    async fn of(
+        row: AskRow,
+        source: &Source,
+        journal: &dyn Journal,
+    ) -> Result<Option<Self>, PageError> {
+        if row.state != AskState::Pending {
+            return Ok(None);
+        }
+        let Some(text) = journal.shown_of_ask(&row).await? else { return Ok(None) };
+        let is_same = sha256_hex(text.as_bytes()) == row.shown.sha256;
+        let shown = ShownAsk::parse(&text).filter(|_| is_same);
+        let shown = shown.ok_or_else(|| {
+            PageError::failed(format!("ask {} does not show what was recorded with it", row.id))
+        })?;
+        let waits = find_pending_asks(journal).await?;
+        let is_over =
+            row.deadline_ms.is_some_and(|deadline_ms| deadline_ms <= source.host.now_ms());
+        let problem = if !waits.iter().any(|waiting| waiting.id == row.id) {
+            "The process that asked is gone. The call did not happen."
+        } else if is_over {
+            "Its time is over, so the call is denied."
+        } else {
+            ""
+        };
+        let change = PlannedChange::of(&row.tool, &shown.input, Path::new(&shown.root));
+        Ok(Some(Self { row, shown, change, problem }))
+    }
+
+    /// Returns the change that an answer is: about this row, what it shows, and the present files that it is compared with.
+    fn offer(&self) -> ShownChange {
+        let row = serde_json::to_string(&self.row).unwrap_or_default();
+        let change = self.change.as_ref().map(|change| format!("{:?}", change.lines));
+        let shown = format!("{row}\n{:?}\n{}", self.shown, change.unwrap_or_default());
+        ShownChange::new(format!("answer {}", self.row.id), &shown)
+    }
+
+    fn card(self, source: &Source, request: &InspectorRequest) -> Result<AskCard, PageError> {
+        let nonce = match self.problem {
+            "" => self.offer().offer(source, request)?,
+            _ => String::new(),
+        };
+        let Self { row, shown: asked, change, problem } = self;
+        let pretty = serde_json::to_string_pretty(&asked.input).unwrap_or_default();
+        let lines = |lines: &[String]| lines.iter().map(|line| on_one_line(line)).collect();
+        let run = &row.call.scope.run;
+        Ok(AskCard {
+            url: ask_url(&row.id),
+            tool: on_one_line(&row.tool),
+            call: on_one_line(&row.call.to_string()),
+            run: run.to_string(),
+            run_url: run_url(run),
+            agents: on_one_line(&row.agents.join(" › ")),
+            front_end: on_one_line(&row.front_end),
+            asker: on_one_line(&row.asker),
+            root: on_one_line(&asked.root),
+            asked: rfc3339(row.asked_at_ms),
+            deadline: row.deadline_ms.map(rfc3339),
+            reasons: lines(&asked.reasons),
+            accesses: lines(&asked.accesses),
+            change,
+            input: styled(&pretty),
+            input_json: shown(&pretty),
+            always_rules: lines(&asked.always_rules),
+            exact_rules: lines(&asked.exact_rules),
+            problem,
+            nonce,
+            id: row.id,
+        })
+    }
+}
+
+impl EndedAsk {
+    fn of(row: &AskRow) -> Self {
+        let answer = row.answer.as_ref();
+        let by = answer.map(|answer| {
+            let what = match answer.verdict {
+                AskVerdict::Once => "Allowed once",
+                AskVerdict::Session | AskVerdict::SessionExact => "Allowed for the session",
+                AskVerdict::Always | AskVerdict::AlwaysExact => "Allowed for the project",
+                AskVerdict::Edited => "Allowed with another input",
+                AskVerdict::Reject => "Rejected",
+                AskVerdict::RejectSession => "Rejected for the session",
+            };
+            let got = if answer.received_at_ms.is_some() {
+                ""
+            } else {
+                "; the call has not received it yet"
+            };
+            format!(
+                "{what} by {} through {}{got}",
+                on_one_line(&answer.by),
+                on_one_line(&answer.through)
+            )
+        });
+        let is_allowed = answer.map(|answer| {
+            !matches!(answer.verdict, AskVerdict::Reject | AskVerdict::RejectSession)
+        });
+        Self {
+            id: row.id.clone(),
+            url: ask_url(&row.id),
+            tool: on_one_line(&row.tool),
+            call: on_one_line(&row.call.to_string()),
+            call_url: call_url(&row.call),
+            how: by.unwrap_or_else(|| match row.state {
+                AskState::Expired => "Denied, because its time was over".to_owned(),
+                _ => "Withdrawn, because its call needs no answer any more".to_owned(),
+            }),
+            words: answer.and_then(|it| it.words.as_deref()).map(shown).unwrap_or_default(),
+            when: row.ended_at_ms.map(rfc3339),
+            style: match is_allowed {
+                Some(true) => "succeeded",
+                Some(false) => "refused",
+                None => "ended",
+            },
+        }
+    }
+}
