@@ -1,6 +1,7 @@
 //! `haft inspect` and the inspector of `haft serve`: the printed links, people at the pages in real browsers, and agents that
 //! try to get there.
 
+mod asks;
 mod intruders;
 
 use std::io::{BufRead as _, BufReader, Lines, Write as _};

@@ -141,7 +141,13 @@ pub(crate) async fn show(
     };
     match PendingAsk::of(row, source, &*journal).await? {
         Some(ask) => page.cards.push(ask.card(source, request)?),
-        None => page.ended.push(EndedAsk::of(&find_ask(&*journal, id).await?)),
+        None => {
+            let row = find_ask(&*journal, id).await?;
+            if row.state == AskState::Pending {
+                return Err(PageError::failed(format!("what ask {id} shows cannot be read")));
+            }
+            page.ended.push(EndedAsk::of(&row));
+        }
     }
     response::html(&page)
 }
@@ -321,7 +327,9 @@ impl EndedAsk {
             call_url: call_url(&row.call),
             how: by.unwrap_or_else(|| match row.state {
                 AskState::Expired => "Denied, because its time was over".to_owned(),
-                _ => "Withdrawn, because its call needs no answer any more".to_owned(),
+                AskState::Withdrawn | AskState::Pending | AskState::Answered => {
+                    "Withdrawn, because its call needs no answer any more".to_owned()
+                }
             }),
             words: answer.and_then(|it| it.words.as_deref()).map(shown).unwrap_or_default(),
             when: row.ended_at_ms.map(rfc3339),

@@ -11,7 +11,10 @@ use tokio::net::TcpStream;
 use crate::running::{Browser, Running, send};
 
 /// Pages and streams, each with its method.
-const PLACES: [(&str, &str); 9] = [
+const PLACES: [(&str, &str); 12] = [
+    ("GET", "/asks"),
+    ("GET", "/asks/ask_1"),
+    ("POST", "/asks/ask_1/answer"),
     ("GET", "/runs"),
     ("GET", "/doubts"),
     ("GET", "/sessions"),
@@ -292,4 +295,68 @@ async fn only_so_many_pages_are_followed() {
     let answer = browser.get("/events").await;
     assert_eq!(answer.status, 409, "{}", answer.body);
     assert_eq!(browser.get("/runs").await.status, 200);
+}
+
+#[tokio::test]
+async fn an_answer_is_about_the_card_that_was_shown() {
+    let running = Running::start().await;
+    let file = running.work().join("a.txt");
+    std::fs::write(&file, "old\n").unwrap();
+    let input = json!({"path": "a.txt", "content": "new\n"});
+    running.record_ask("ask_1", "r1", "write", &input).await;
+    running.record_ask("ask_2", "r2", "bash", &json!({"cmd": "ls"})).await;
+    let browser = running.browser().await;
+    let page = browser.get("/asks").await;
+    assert!(page.body.contains("<span class=\"del\">-old</span>"), "{}", page.body);
+    assert!(page.body.find("ask_1").unwrap() < page.body.find("ask_2").unwrap(), "oldest first");
+    let nonce = async |of: &Browser, ask: &str| {
+        of.get(&format!("/asks/{ask}")).await.attribute("<form method=\"post\"", "data-nonce")
+    };
+    let path = "/asks/ask_1/answer";
+    let post =
+        async |of: &Browser, nonce: &str, form: &str| of.post(path, nonce, form).await.status;
+    // The card of another ask, no card, no such answer, an input that is none.
+    let foreign = nonce(&browser, "ask_2").await;
+    assert_eq!(post(&browser, &foreign, "verdict=once").await, 409);
+    assert_eq!(post(&browser, "", "verdict=once").await, 409);
+    let own = nonce(&browser, "ask_1").await;
+    assert_eq!(post(&browser, &own, "verdict=yes").await, 400);
+    assert_eq!(post(&browser, &own, "verdict=edited&input=rm").await, 400);
+    assert_eq!(post(&browser, &own, "verdict=edited&input=%5B%5D").await, 400);
+    let long = "x".repeat(4_001);
+    assert_eq!(post(&browser, &own, &format!("verdict=once&words={long}")).await, 400);
+    // Another program of this machine that collected the cookie has no tab.
+    let thief = Browser { tab: browser.secret.clone(), ..running.browser().await };
+    let stolen = nonce(&thief, "ask_1").await;
+    assert_eq!(post(&thief, &stolen, "verdict=once").await, 409);
+    // The file behind the card changes after it was shown.
+    std::fs::write(&file, "other\n").unwrap();
+    let answer = browser.post(path, &own, "verdict=once").await;
+    assert_eq!(answer.status, 409);
+    assert!(answer.body.contains("has changed since"), "{}", answer.body);
+    // What is shown now is answered, once.
+    let own = nonce(&browser, "ask_1").await;
+    let late = nonce(&running.browser().await, "ask_1").await;
+    let answer = browser.post(path, &own, "verdict=reject&words=not+so").await;
+    let next = (answer.status, answer.header("haft-next"));
+    assert_eq!(next, (204, Some("/asks/ask_1")), "{}", answer.body);
+    for nonce in [own, late] {
+        let answer = browser.post(path, &nonce, "verdict=once").await;
+        assert_eq!(answer.status, 409);
+        assert!(answer.body.contains("through inspector"), "{}", answer.body);
+    }
+    let page = browser.get("/asks/ask_1").await.body;
+    assert!(page.contains("Rejected by") && page.contains("not so"), "{page}");
+    assert!(!page.contains("data-nonce"), "{page}");
+}
+
+#[tokio::test]
+async fn a_card_whose_content_was_exchanged_is_not_shown() {
+    let running = Running::start().await;
+    running.record_ask("ask_1", "r1", "bash", &json!({"cmd": "ls"})).await;
+    running.exchange_contents("\"ls\"", "\"id\"");
+    let browser = running.browser().await;
+    let page = browser.get("/asks/ask_1").await;
+    assert_eq!(page.status, 500, "{}", page.body);
+    assert!(!page.body.contains("data-nonce"), "{}", page.body);
 }

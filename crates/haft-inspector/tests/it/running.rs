@@ -12,7 +12,8 @@ use haft_contract::{
 };
 use haft_inspector::{InspectorParts, InspectorRouter, page_parts};
 use haft_journal::{
-    CallStatus, Journal as _, LeaseOwner, LeaseRequest, NewRun, Outcome, PlannedCall, SqliteJournal,
+    AskJournal as _, CallStatus, Journal as _, LeaseOwner, LeaseRequest, NewAsk, NewRun, Outcome,
+    PlannedCall, SqliteJournal,
 };
 use haft_server::{BrowserSessions, HttpSite, RequestGuard, serve};
 use serde_json::{Value, json};
@@ -185,6 +186,63 @@ impl Running {
             assert!(recorded.await.iter().all(Result::is_ok));
         }
         journal.close_run(lease).await.unwrap();
+    }
+
+    /// Records an ask whose process waits for an answer.
+    pub(crate) async fn record_ask(&self, id: &str, run: &str, tool: &str, input: &Value) {
+        let journal = self.journal();
+        let scope = AttemptAddress::first_of_run(RunId::parse(run).unwrap());
+        let root = self.work().to_string_lossy().into_owned();
+        let now_ms = host(self.directory.path()).now_ms();
+        let new = NewRun {
+            id: scope.run.clone(),
+            front_end: "cli".to_owned(),
+            root: root.clone(),
+            started_at_ms: now_ms,
+            version: "0.1.0".to_owned(),
+            settings: "{}".to_owned(),
+        };
+        let owner =
+            LeaseOwner { id: format!("4f1f{run}"), location: "process 15 on box".to_owned() };
+        let lease = LeaseRequest { owner, now_ms, lasts_ms: 30_000 };
+        let lease = journal.open_run(new, lease).await.unwrap();
+        let shown = json!({
+            "ask": id, "tool": tool, "input": input, "accesses": [], "reasons": ["a rule asks"],
+            "always_rules": [], "exact_rules": [], "connection": "c", "root": root,
+        });
+        let ask = NewAsk {
+            id: id.to_owned(),
+            call: CallAddress { scope, seq: 1 },
+            fencing_token: lease.fencing_token,
+            tool: tool.to_owned(),
+            front_end: "cli".to_owned(),
+            summary: shown.to_string(),
+            shown: shown.to_string(),
+            now_ms,
+            lasts_ms: Some(600_000),
+        };
+        journal.open_ask(ask).await.unwrap();
+    }
+
+    /// Exchanges words in all contents that lie apart from the rows, as a program could that reaches the files.
+    pub(crate) fn exchange_contents(&self, old: &str, new: &str) {
+        let state = host(self.directory.path()).state().directory().to_path_buf();
+        let mut directories = vec![state];
+        let mut exchanged = 0;
+        while let Some(directory) = directories.pop() {
+            for entry in std::fs::read_dir(directory).unwrap().flatten() {
+                let path = entry.path();
+                if path.is_dir() {
+                    directories.push(path);
+                } else if let Ok(text) = std::fs::read_to_string(&path)
+                    && text.contains(old)
+                {
+                    std::fs::write(&path, text.replace(old, new)).unwrap();
+                    exchanged += 1;
+                }
+            }
+        }
+        assert_eq!(exchanged, 1);
     }
 
     /// Makes an empty file among the outputs that haft keeps.

@@ -11,6 +11,7 @@ async fn an_empty_journal_teaches() {
     let running = Running::start().await;
     let browser = running.browser().await;
     for (path, expect) in [
+        ("/asks", "Nothing waits for you"),
         ("/runs", "haft call glob"),
         ("/doubts", "No call is in doubt"),
         ("/sessions", "haft agent"),
