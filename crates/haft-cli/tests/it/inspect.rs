@@ -228,7 +228,7 @@ fn people_at_the_inspector() {
         {"step":"live"}
         {"step":"begin","count":50}
         {"step":"live_runs","rows":50,"is_first_page":true}
-        {"step":"stop","state":"ended"}
+        {"step":"stop","state":"in doubt"}
         {"step":"faults","faults":[]}
     "#]]);
     assert_eq!(world.read("work/a.txt"), "one two\n");

@@ -169,7 +169,13 @@ pub(crate) async fn answer(
     }
     let edited_input = match verdict {
         AskVerdict::Edited => Some(edited_input(request.form("input").unwrap_or_default())?),
-        _ => None,
+        AskVerdict::Once
+        | AskVerdict::Session
+        | AskVerdict::SessionExact
+        | AskVerdict::Always
+        | AskVerdict::AlwaysExact
+        | AskVerdict::Reject
+        | AskVerdict::RejectSession => None,
     };
     let journal = source.present_journal().await?;
     let row = find_ask(&*journal, id).await?;

@@ -9,7 +9,7 @@ use super::{Inspecting, step, views};
 use crate::terminal::Terminal;
 use crate::world::World;
 
-/// A call that waits for an answer, at a terminal where nobody answers.
+/// A call that waits for an answer, at a terminal where no person answers.
 struct WaitingCall {
     terminal: Terminal,
     child: Child,
