@@ -69,6 +69,9 @@ pub(crate) enum CliCommand {
     /// Print this help for all commands as Markdown
     #[command(hide = true)]
     HelpMarkdown(commands::help_markdown::HelpMarkdownArgs),
+    /// Write a manual page for each command into a directory
+    #[command(hide = true)]
+    ManPages(commands::man_pages::ManPagesArgs),
 }
 
 #[cfg(test)]

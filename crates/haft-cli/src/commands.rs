@@ -14,6 +14,7 @@ pub(crate) mod help_markdown;
 pub(crate) mod init;
 #[cfg(feature = "inspector")]
 pub(crate) mod inspect;
+pub(crate) mod man_pages;
 pub(crate) mod mcp;
 pub(crate) mod mcp_servers;
 pub(crate) mod permissions;

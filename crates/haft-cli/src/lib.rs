@@ -151,6 +151,7 @@ fn run_of_haft(cli: Cli) -> CommandResult {
         CliCommand::Trust(args) => block_on(commands::trust::run(&args, &cx()?)),
         CliCommand::Completions(args) => commands::completions::run(&args, Cli::command()),
         CliCommand::HelpMarkdown(args) => commands::help_markdown::run(&args, Cli::command()),
+        CliCommand::ManPages(args) => commands::man_pages::run(&args, Cli::command()),
         CliCommand::Agent(_) | CliCommand::Acp(_) | CliCommand::Do(_) => {
             programs::replace_with(programs::AGENT, &cx()?.host)
         }

@@ -42,6 +42,7 @@ const COMMANDS: &[(&str, CommandBuilder)] = &[
     ("trust", commands::trust::TrustArgs::augment_args),
     ("completions", commands::completions::CompletionsArgs::augment_args),
     ("help-markdown", commands::help_markdown::HelpMarkdownArgs::augment_args),
+    ("man-pages", commands::man_pages::ManPagesArgs::augment_args),
 ];
 
 /// Returns the parsed command line. The first word is the name of the program.

@@ -66,11 +66,7 @@ fn write_command(command: Command, depth: Depth, text: &mut String) {
     // The arguments that all commands share are shown once, at the top.
     let mut shown = match depth {
         Depth::Top => command.clone(),
-        Depth::Below => command.clone().mut_args(|arg| {
-            let is_shared =
-                arg.is_global_set() || arg.get_id() == "help" || arg.get_id() == "version";
-            if is_shared { arg.hide(true) } else { arg }
-        }),
+        Depth::Below => without_shared_arguments(command.clone()),
     };
     let name = shown.get_bin_name().unwrap_or_else(|| shown.get_name()).to_owned();
     let help = shown.render_long_help().to_string();
@@ -81,6 +77,14 @@ fn write_command(command: Command, depth: Depth, text: &mut String) {
             write_command(subcommand.clone(), Depth::Below, text);
         }
     }
+}
+
+/// Hides the arguments that a command shares with all others.
+pub(super) fn without_shared_arguments(command: Command) -> Command {
+    command.mut_args(|arg| {
+        let is_shared = arg.is_global_set() || arg.get_id() == "help" || arg.get_id() == "version";
+        if is_shared { arg.hide(true) } else { arg }
+    })
 }
 
 fn write_settings(text: &mut String) {

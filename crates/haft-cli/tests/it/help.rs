@@ -112,6 +112,33 @@ fn every_shell_gets_completions() {
     );
 }
 
+#[test]
+fn every_command_has_a_manual_page() {
+    let world = World::new();
+    assert_eq!(world.run(&["man-pages", "."]), "");
+    let headings = HEADINGS.iter().filter_map(|heading| heading.strip_prefix("## haft"));
+    let mut expected: Vec<String> =
+        headings.map(|command| format!("haft{}.1", command.replace(' ', "-"))).collect();
+    expected.sort();
+    let pages = std::fs::read_dir(world.path("work")).unwrap();
+    let mut pages: Vec<String> =
+        pages.map(|page| page.unwrap().file_name().into_string().unwrap()).collect();
+    pages.sort();
+    assert_eq!(pages, expected);
+    let page = world.read("work/haft-call.1");
+    assert!(page.contains(".TH haft-call 1") && page.contains("haft call"), "{page}");
+    assert!(!page.contains("allow\\-network"), "shared options are in the page of haft alone: {page}");
+    assert!(world.read("work/haft.1").contains("allow\\-network"));
+    world.check(
+        &["man-pages", "missing"],
+        &expect![[r#"
+        --- stderr
+        error: the pages cannot be written into missing: No such file or directory (os error 2)
+        --- status 2
+    "#]],
+    );
+}
+
 /// The headings of the reference: every command in the order of the help.
 const HEADINGS: &[&str] = &[
     "# The command line",
