@@ -140,6 +140,21 @@ impl KernelSupport {
         })
     }
 
+    /// Returns whether namespaces are missing and AppArmor allows them only to programs with a profile.
+    ///
+    /// A profile for this program then makes them usable. No setting of the kernel has to change.
+    #[must_use]
+    pub fn needs_apparmor_profile(&self) -> bool {
+        let namespaces = [
+            KernelMechanism::UserNamespaces,
+            KernelMechanism::MountNamespaces,
+            KernelMechanism::ProcessNamespaces,
+            KernelMechanism::NetworkNamespaces,
+        ];
+        !namespaces.into_iter().all(|mechanism| self.has(mechanism))
+            && remedy::apparmor_restricts(remedy::setting)
+    }
+
     /// Detects the kernel's mechanisms, in a process that has one thread.
     pub(crate) fn probe_here() -> KernelSupport {
         let offers = KernelMechanism::ALL

@@ -1,6 +1,7 @@
 //! `haft doctor`: what confines commands on this machine, what they see, and what is missing. It looks and changes
 //! nothing; how the report reads is in `doctor/text.rs`.
 
+mod apparmor;
 mod files;
 mod layers;
 mod mcp;
@@ -59,6 +60,9 @@ struct DoctorReport {
     sandbox: SandboxReport,
     layers: Vec<LayerReport>,
     kernel: Vec<MechanismReport>,
+    /// The profile that would let haft use namespaces, where AppArmor forbids them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    apparmor_profile: Option<String>,
     programs: Vec<ProgramReport>,
     #[serde(flatten)]
     seen: VisiblePathsReport,
@@ -153,6 +157,7 @@ pub(crate) async fn run(args: &DoctorArgs, cx: &CliContext) -> CommandResult {
         sandbox,
         layers,
         kernel: mechanisms.collect(),
+        apparmor_profile: kernel.needs_apparmor_profile().then(|| apparmor::profile(&helper)),
         programs: programs(&path, &places, &roots),
         home: places.home.clone(),
         seen: VisiblePathsReport::find(places, &settings.sandbox, &roots),

@@ -12,15 +12,15 @@ pub(super) const CONTAINER: &str = "in a container, run it with --security-opt s
 
 pub(super) const SECCOMP: &str = "use a kernel with CONFIG_SECCOMP_FILTER, on x86-64 or 64-bit ARM";
 
-/// A setting that forbids namespaces, the value that forbids them, and the remedy.
+/// The setting with which AppArmor allows namespaces only to programs with a profile.
+const APPARMOR: &str = "kernel/apparmor_restrict_unprivileged_userns";
+
+/// A setting that forbids namespaces, the value that forbids them, and the remedy. No remedy weakens the machine for other
+/// programs if there is one for this program alone.
 const SETTINGS: [(&str, &str, &str); 3] = [
     ("user/max_user_namespaces", "0", "sysctl -w user.max_user_namespaces=15000"),
     ("kernel/unprivileged_userns_clone", "0", "sysctl -w kernel.unprivileged_userns_clone=1"),
-    (
-        "kernel/apparmor_restrict_unprivileged_userns",
-        "1",
-        "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0, or give haft an AppArmor profile with the rule userns,",
-    ),
+    (APPARMOR, "1", "give this program an AppArmor profile with the rule userns"),
 ];
 
 impl Availability {
@@ -32,8 +32,17 @@ impl Availability {
 /// Returns why namespaces are missing.
 pub(super) fn namespaces(error: &io::Error) -> Availability {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let setting = |name: &str| fs::read_to_string(format!("/proc/sys/{name}")).ok();
     explain(error, setting, is_filtered(&status))
+}
+
+/// Returns whether AppArmor allows namespaces only to programs with a profile.
+pub(super) fn apparmor_restricts(setting: impl Fn(&str) -> Option<String>) -> bool {
+    setting(APPARMOR).is_some_and(|value| value.trim() == "1")
+}
+
+/// Returns the value of a setting of this kernel.
+pub(super) fn setting(name: &str) -> Option<String> {
+    fs::read_to_string(format!("/proc/sys/{name}")).ok()
 }
 
 pub(super) fn masked_proc() -> Availability {

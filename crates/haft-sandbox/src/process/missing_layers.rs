@@ -6,8 +6,8 @@ use crate::confinement::{Confinement, Mechanisms, Network};
 use crate::wire::{MechanismFlags, StartFailure};
 
 const NAMESPACES: &str = "allow unprivileged user namespaces (sysctl user.max_user_namespaces, \
-    kernel.unprivileged_userns_clone=1, kernel.apparmor_restrict_unprivileged_userns=0), or in a container run it with \
-    a seccomp profile that allows unshare and mount and an unmasked /proc";
+    kernel.unprivileged_userns_clone=1; under AppArmor, a profile for this program with the rule userns), or in a container \
+    run it with a seccomp profile that allows unshare and mount and an unmasked /proc";
 const LANDLOCK: &str =
     "enable Landlock (Linux 6.2 or later, with landlock in the lsm= boot parameter)";
 const SECCOMP: &str = "use a kernel with CONFIG_SECCOMP_FILTER";

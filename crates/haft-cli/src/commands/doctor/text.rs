@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::{
     AsksReport, BashReport, DoctorReport, FilesReport, LayerEnforcement, LayerReport,
     MechanismReport, ModelReport, ProgramReport, PythonReport, SandboxReport, SearchReport,
-    ServerReport,
+    ServerReport, apparmor,
 };
 use crate::views::path_text::counted;
 
@@ -83,6 +83,7 @@ pub(super) fn text(report: &DoctorReport) -> String {
     let sections = [
         ("Sandbox", vec![folded("  ", verdict), report.layers.iter().map(layer).collect()]),
         ("Kernel", report.kernel.iter().map(mechanism).collect()),
+        ("AppArmor", report.apparmor_profile.as_deref().map(apparmor::commands).into_iter().collect()),
         ("Programs on PATH", report.programs.iter().map(|one| program(one, &shown)).collect()),
         ("Commands see", visible),
         ("Python tools", report.python.iter().map(|one| python(one, &shown)).collect()),
@@ -307,11 +308,12 @@ mod tests {
                 MechanismReport {
                     name: "user namespaces",
                     available: false,
-                    detail: "AppArmor does not let ordinary programs make them, as Ubuntu has it by default"
+                    detail: "Permission denied (os error 13); kernel.apparmor_restrict_unprivileged_userns is 1"
                         .to_owned(),
-                    remedy: Some("sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0".to_owned()),
+                    remedy: Some("give this program an AppArmor profile with the rule userns".to_owned()),
                 },
             ],
+            apparmor_profile: Some("profile haft {\n  userns,\n}\n".to_owned()),
             programs: vec![
                 ProgramReport { name: "bash", path: "/usr/bin/bash".into(), visible: true },
                 ProgramReport { name: "node", path: "/srv/tools/node".into(), visible: false },
@@ -371,9 +373,19 @@ mod tests {
 
             Kernel
               ok  Landlock              ABI 7
-              --  user namespaces       AppArmor does not let ordinary programs make them,
-                                        as Ubuntu has it by default
-                  sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0
+              --  user namespaces       Permission denied (os error 13);
+                                        kernel.apparmor_restrict_unprivileged_userns is 1
+                  give this program an AppArmor profile with the rule userns
+
+            AppArmor
+              A profile gives haft its namespaces, and no other program. To load it:
+
+            sudo tee /etc/apparmor.d/haft >/dev/null <<'EOF'
+            profile haft {
+              userns,
+            }
+            EOF
+            sudo apparmor_parser --replace --write-cache /etc/apparmor.d/haft
 
             Programs on PATH
               ok  bash                  /usr/bin/bash

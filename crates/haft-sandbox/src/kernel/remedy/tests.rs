@@ -4,7 +4,7 @@ use std::io;
 
 use expect_test::{Expect, expect};
 
-use super::{explain, is_filtered, landlock};
+use super::{apparmor_restricts, explain, is_filtered, landlock};
 use crate::kernel::Availability;
 
 fn show(state: Availability) -> String {
@@ -46,8 +46,15 @@ fn settings_are_named_first() {
         false,
         expect![[r#"
             Permission denied (os error 13); kernel.apparmor_restrict_unprivileged_userns is 1
-            -> sysctl -w kernel.apparmor_restrict_unprivileged_userns=0, or give haft an AppArmor profile with the rule userns,"#]],
+            -> give this program an AppArmor profile with the rule userns"#]],
     );
+}
+
+#[test]
+fn apparmor_restricts_namespaces_where_its_setting_says_so() {
+    for (value, is_restricted) in [(Some("1\n"), true), (Some("0\n"), false), (None, false)] {
+        assert_eq!(apparmor_restricts(|_| value.map(str::to_owned)), is_restricted, "{value:?}");
+    }
 }
 
 #[test]
