@@ -7,7 +7,7 @@ use super::Bench;
 use super::peers::{NODE_ABSENT, PEERS, Peer};
 use super::report::{BenchTarget, ReportSection, ReportTable};
 use super::server::{BenchProtocolEra, BenchServer, BenchTransport};
-use crate::elf;
+use crate::elf::ElfProgram;
 use crate::markers::grouped;
 
 /// Bytes of the list that reach a model: names, descriptions and parameters.
@@ -49,7 +49,7 @@ pub(super) fn measure(bench: &Bench) -> anyhow::Result<ReportSection> {
     for program in bench.peers.programs() {
         let contents = std::fs::read(program)?;
         let name = program.file_name().context("a program has a name")?.to_string_lossy();
-        ensure!(!elf::has_symbols(&contents)?, "{name} is not stripped");
+        ensure!(!ElfProgram::read(&contents)?.has_symbols(), "{name} is not stripped");
         let bytes = u64::try_from(contents.len())?;
         if name == "haft" {
             targets.push(BenchTarget::number("haft, stripped", "bytes", bytes, HAFT_BYTES_MAX));
