@@ -1,5 +1,5 @@
-//! Committed files that a program writes: the stages and crates in ARCHITECTURE.md, the command line's reference, the limits
-//! and the requirements of the specifications.
+//! Committed files that a program writes: the stages and crates in ARCHITECTURE.md, the command line's reference, the limits,
+//! the requirements of the specifications, and the entry in the registry of MCP servers.
 //!
 //! This file knows only where each text comes from. `--check` compares without writing.
 
@@ -12,7 +12,7 @@ use anyhow::ensure;
 
 use crate::process::{capture, cargo};
 use crate::usage::unexpected_argument;
-use crate::{files, limits, spec};
+use crate::{files, limits, package, spec};
 
 struct Generated {
     /// Relative to the root.
@@ -30,6 +30,7 @@ const GENERATED: &[Generated] = &[
         render: |root| printed_page(root, "protected-paths"),
     },
     Generated { path: "docs/specification.md", render: spec::render },
+    Generated { path: "server.json", render: package::server_json },
 ];
 
 /// Returns a page that `haft` prints.

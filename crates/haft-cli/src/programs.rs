@@ -50,7 +50,7 @@ pub(crate) fn replace_with_input(
         io::ErrorKind::NotFound => CommandError::usage(format!(
             "this command needs the program {program}, which is not installed: there is no {path}"
         ))
-        .hint("install haft again with all of its programs: cargo install --locked --path crates/haft-cli"),
+        .hint("install haft again with all of its programs, which lie side by side"),
         _ => CommandError::failed(format!("{path} does not start: {err}")),
     })
 }

@@ -10,32 +10,42 @@ use anyhow::{Context as _, bail, ensure};
 use crate::files;
 use crate::process::{capture, run as run_program, succeeds};
 
-/// The packages that hold strace and the libraries that a bare machine lacks.
-const STRACE_PACKAGES: &[&str] = &["strace", "libunwind8"];
+/// A program, and the packages that hold it and the libraries that a bare machine lacks.
+pub(super) struct DebianProgram {
+    name: &'static str,
+    packages: &'static [&'static str],
+    /// The argument with which it does nothing and succeeds.
+    probe: &'static str,
+}
 
-/// Returns the path of strace, which is there afterwards.
-pub(super) fn ensure_strace(dir: &Path) -> anyhow::Result<PathBuf> {
-    let wrapper = dir.join("bin/strace");
-    if let Some(found) = on_path("strace") {
+pub(super) const STRACE: DebianProgram =
+    DebianProgram { name: "strace", packages: &["strace", "libunwind8"], probe: "--version" };
+pub(super) const MINISIGN: DebianProgram =
+    DebianProgram { name: "minisign", packages: &["minisign", "libsodium23"], probe: "-v" };
+
+/// Returns the path of a program, which is there afterwards. `dir` is for what cannot be installed.
+pub(super) fn ensure_program(program: &DebianProgram, dir: &Path) -> anyhow::Result<PathBuf> {
+    let DebianProgram { name, packages, probe } = program;
+    let wrapper = dir.join("bin").join(name);
+    if let Some(found) = on_path(name) {
         return Ok(found);
     }
-    if succeeds(Command::new(&wrapper).arg("--version")) {
+    if succeeds(Command::new(&wrapper).arg(probe)) {
         return Ok(wrapper);
     }
     if !is_debian() {
-        bail!("the tests need strace; install it");
+        bail!("the tests need {name}; install it");
     }
     if is_root() {
-        install(STRACE_PACKAGES)?;
-        return on_path("strace").with_context(|| {
-            format!("installing {} did not provide it", STRACE_PACKAGES.join(" "))
-        });
+        install(packages)?;
+        return on_path(name)
+            .with_context(|| format!("installing {} did not provide it", packages.join(" ")));
     }
-    extract(STRACE_PACKAGES, dir)?;
-    wrap(&dir.join("usr/bin/strace"), dir, &wrapper)?;
+    extract(program.packages, dir)?;
+    wrap(&dir.join("usr/bin").join(name), dir, &wrapper)?;
     ensure!(
-        succeeds(Command::new(&wrapper).arg("--version")),
-        "strace was unpacked and does not run; install it"
+        succeeds(Command::new(&wrapper).arg(probe)),
+        "{name} was unpacked and does not run; install it"
     );
     Ok(wrapper)
 }

@@ -696,6 +696,7 @@ pub(super) const MODULE_ORDER: &[ModuleOrder] = &[
             "syntax",
             "limits",
             "setup",
+            "package",
             "crash",
             "spec",
             "test",

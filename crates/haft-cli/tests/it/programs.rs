@@ -69,7 +69,7 @@ fn a_missing_program_is_named() {
             --- stderr
             error: this command needs the program haft-agent, which is not installed: there is no /world/bin/haft-agent
 
-            hint: install haft again with all of its programs: cargo install --locked --path crates/haft-cli
+            hint: install haft again with all of its programs, which lie side by side
             --- status 2
         "#]],
     );
