@@ -6,7 +6,10 @@
 use std::path::Path;
 
 use crate::process::{cargo, run as run_program};
-use crate::{crash, setup, spec};
+use crate::{crash, package, setup, spec};
+
+/// Filters that mean the tests of packages contain this.
+const PACKAGES: &str = "packages";
 
 /// Runs `cargo xtask test`.
 pub(crate) fn run(root: &Path, filters: &[String]) -> anyhow::Result<()> {
@@ -19,7 +22,17 @@ pub(crate) fn run(root: &Path, filters: &[String]) -> anyhow::Result<()> {
         run_program(cargo().current_dir(root).args(["test", "--workspace", "--doc", "--quiet"]))?;
         crash::run_share(root)?;
     }
-    let mut nextest = cargo();
-    nextest.current_dir(root).args(["nextest", "run", "--workspace"]).args(filters);
-    run_program(nextest.envs(clients))
+    let nextest = || {
+        let mut nextest = cargo();
+        nextest.current_dir(root).args(["nextest", "run", "--workspace"]);
+        nextest
+    };
+    let mut tests = nextest();
+    tests.args(filters).envs(clients);
+    // Made of the programs that the tests build anyway. They take a while, so that a filter has to name them.
+    if filters.is_empty() || filters.iter().any(|filter| filter.contains(PACKAGES)) {
+        run_program(nextest().args(["--no-run", "--cargo-quiet"]))?;
+        tests.env("HAFT_TEST_PACKAGES", package::make_for_tests(root)?);
+    }
+    run_program(&mut tests)
 }

@@ -37,6 +37,7 @@ mod mcp_servers;
 mod mcp_wire;
 mod models;
 mod outside;
+mod packages;
 mod permissions;
 mod plan_run;
 mod plans;
