@@ -40,6 +40,13 @@ const STEPS: &[CiStep] = &[
         },
     },
     CiStep { name: "generated", run: |root| generated::run(root, &["--check".to_owned()]) },
+    CiStep {
+        name: "workflows",
+        run: |root| {
+            let actionlint = setup::ensure_package_tools(root)?.join("actionlint");
+            run_program(Command::new(actionlint).current_dir(root))
+        },
+    },
     // Advisories are left out: their database is a repository to fetch, and a step that fails with
     // the network, or with the day, says nothing about the change under test.
     CiStep {
