@@ -12,6 +12,7 @@ mod http;
 mod journal;
 mod machine;
 mod memory;
+mod packages;
 mod peers;
 mod plans;
 mod python;
@@ -65,6 +66,7 @@ const MEASUREMENTS: &[Measurement] = &[
     Measurement { name: "growth", run: growth::measure },
     Measurement { name: "memory", run: memory::measure },
     Measurement { name: "size", run: size::measure },
+    Measurement { name: "packages", run: packages::measure },
 ];
 
 /// The measurements that the command line selects.
