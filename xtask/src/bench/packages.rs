@@ -49,7 +49,7 @@ pub(super) fn measure(bench: &Bench) -> anyhow::Result<ReportSection> {
             _ if name.ends_with(".whl") => Some(WHEELS),
             _ if name.starts_with("haft-linux-") => Some(NPM),
             _ if name.ends_with(".deb") || name.ends_with(".tar.gz") => None,
-            // What is left is small.
+            // The rest is small.
             _ => continue,
         };
         sizes.row([name.clone(), grouped(bytes)]);

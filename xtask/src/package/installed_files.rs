@@ -59,6 +59,8 @@ impl PrintedTexts {
                 page.file_name().context("a page has a name")?.to_string_lossy().into_owned();
             manual.push((name, files::read(&page)?));
         }
+        // A program that takes no arguments: the page of haft names it.
+        manual.push(("haft-reader.1".to_owned(), ".so man1/haft.1\n".to_owned()));
         manual.sort();
         let mut completions = Vec::new();
         for (shell, place) in COMPLETIONS {
@@ -66,6 +68,17 @@ impl PrintedTexts {
         }
         files::remove_dir(dir)?;
         Ok(Self { manual, completions })
+    }
+}
+
+#[cfg(test)]
+impl PrintedTexts {
+    /// Returns texts that no program printed.
+    pub(super) fn for_tests() -> Self {
+        Self {
+            manual: vec![("haft.1".to_owned(), ".TH haft 1\n".to_owned())],
+            completions: COMPLETIONS.map(|(shell, place)| (place, shell.to_owned())).into(),
+        }
     }
 }
 

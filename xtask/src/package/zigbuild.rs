@@ -18,12 +18,12 @@ pub(super) fn build(
     platform: &PackagePlatform,
     profile: &str,
 ) -> anyhow::Result<PathBuf> {
-    let tools = setup::ensure_python_tools(&root.join("target/package-tools"), PINS)?;
+    let python = setup::ensure_python_packages(&root.join("target/package-tools"), PINS)?;
     let target = platform.target;
     run_program(Command::new("rustup").current_dir(root).args(["target", "add", target]))
         .with_context(|| format!("the standard library for {target} cannot be installed"))?;
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let path = std::iter::once(tools).chain(std::env::split_paths(&path));
+    let path = std::iter::once(python.with_file_name("")).chain(std::env::split_paths(&path));
     // The paths of this machine would show in messages, and make two builds differ.
     let cargo_home = std::env::var("CARGO_HOME")
         .or_else(|_| std::env::var("HOME").map(|home| format!("{home}/.cargo")));

@@ -19,7 +19,7 @@ pub(super) fn archive(files: &[ArchiveEntry], compression: Compression) -> anyho
     for file in files {
         let contents = file.contents.as_deref().unwrap_or_default();
         let compressed = CompressedBytes::new(contents, compression)?;
-        // What both headers of a file say of it.
+        // Both headers of a file contain this.
         let mut described = Vec::new();
         for number in [VERSION, 0, DEFLATED, 0, FIRST_DAY] {
             described.extend(number.to_le_bytes());

@@ -47,7 +47,7 @@ fn a_tar_gz_is_unpacked_into_a_prefix() {
             "zsh/site-functions/_haft",
         ] {
             let text = std::fs::read_to_string(prefix.join("share").join(completion)).unwrap();
-            assert!(text.contains("allow-network"), "{completion}");
+            assert!(text.contains("haft"), "{completion}");
         }
     }
 }

@@ -18,7 +18,8 @@ const NOTEBOOK: &str =
 
 /// Returns the directory of the packages.
 pub(crate) fn packages() -> PathBuf {
-    client("HAFT_TEST_PACKAGES")
+    let packages = std::env::var_os("HAFT_TEST_PACKAGES");
+    packages.expect("run `cargo xtask test packages`, which makes the packages").into()
 }
 
 /// Returns the directory of the programs that install packages.
@@ -107,7 +108,8 @@ impl PackageStage {
                 command
             }
         };
-        command.current_dir(self.path("work")).env_clear().env("PATH", "/usr/bin:/bin");
+        command.current_dir(self.path("work")).env_clear();
+        command.env("PATH", "/usr/local/bin:/usr/bin:/bin");
         command.env("HOME", self.home()).env("TZ", "UTC").env("LANG", "C.UTF-8");
         command
     }
