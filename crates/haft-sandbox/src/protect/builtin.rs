@@ -350,6 +350,11 @@ pub const OBEYED_NAMES: &[ObeyedNames] = &[
     names("Pi", "https://github.com/badlogic/pi-mono", &[".pi/**"]),
     names("Mistral Vibe", "https://github.com/mistralai/mistral-vibe", &[".vibe/**"]),
     names(
+        "agents of VS Code and Copilot",
+        "https://code.visualstudio.com/docs/copilot/customization/custom-agents",
+        &[".github/agents/**"],
+    ),
+    names(
         "Amazon Q",
         "https://docs.aws.amazon.com/amazonq/latest/qdeveloper-ug/command-line-mcp.html",
         &[".amazonq/**"],
