@@ -116,6 +116,11 @@ impl StateDirectory {
         self.directory.join("agent-history")
     }
 
+    /// Returns the file that says what haft wrote into the configuration of clients.
+    pub fn connections(&self) -> PathBuf {
+        self.directory.join("connections.json")
+    }
+
     /// Returns where the rules for projects are, a file each.
     pub fn projects(&self) -> PathBuf {
         self.directory.join("projects")

@@ -52,6 +52,7 @@ pub(crate) enum CliCommand {
     Undo(commands::undo::UndoArgs),
     #[cfg(feature = "inspector")]
     Inspect(commands::inspect::InspectArgs),
+    Connect(commands::connect::ConnectArgs),
     Mcp(commands::mcp_servers::McpArgs),
     Serve(commands::serve::ServeArgs),
     #[command(alias = "policy")]

@@ -6,6 +6,7 @@ pub(crate) mod agents;
 pub(crate) mod asks;
 pub(crate) mod call;
 pub(crate) mod completions;
+pub(crate) mod connect;
 pub(crate) mod diff;
 pub(crate) mod do_request;
 pub(crate) mod doctor;

@@ -149,6 +149,7 @@ fn run_of_haft(cli: Cli) -> CommandResult {
         CliCommand::Doctor(args) => block_on(commands::doctor::run(&args, &cx()?)),
         CliCommand::Init(args) => commands::init::run(&args, &cx()?),
         CliCommand::Trust(args) => block_on(commands::trust::run(&args, &cx()?)),
+        CliCommand::Connect(args) => block_on(commands::connect::run(&args, &cx()?)),
         CliCommand::Completions(args) => commands::completions::run(&args, Cli::command()),
         CliCommand::HelpMarkdown(args) => commands::help_markdown::run(&args, Cli::command()),
         CliCommand::ManPages(args) => commands::man_pages::run(&args, Cli::command()),

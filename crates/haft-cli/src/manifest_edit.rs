@@ -4,6 +4,7 @@
 use std::fs::{self, DirBuilder, File, Permissions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+use std::path::Path;
 
 use haft::{Clock as _, SystemClock};
 use toml_edit::{DocumentMut, Item, RawString, Table};
@@ -201,7 +202,7 @@ impl ManifestEdit {
             directories.create(changed.directory()).map_err(cannot_write)?;
             mode = Some(OWNER_FILE_MODE);
         }
-        write(&changed, mode).map_err(cannot_write)?;
+        replace_file(changed.path(), changed.text(), mode).map_err(cannot_write)?;
         // Reading gives the path of the file as trust is recorded for it.
         let file = if is_new { ManifestFile::read(changed.path())? } else { changed };
         let is_trusted = self.before != PriorTrust::Untrusted;
@@ -212,17 +213,17 @@ impl ManifestEdit {
     }
 }
 
-/// Writes the manifest whole or not at all, with the permissions that it has. A new file gets this mode.
-fn write(file: &ManifestFile, mode: Option<u32>) -> io::Result<()> {
+/// Writes a file whole or not at all, with the permissions that it has. A new file gets this mode, if one is given.
+pub(crate) fn replace_file(path: &Path, text: &str, mode: Option<u32>) -> io::Result<()> {
     // A link stays one: what it leads to is replaced.
-    let path = file.path().canonicalize().unwrap_or_else(|_| file.path().to_owned());
+    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let permissions: Option<Permissions> =
         fs::metadata(&path).ok().map(|found| found.permissions());
     let permissions = permissions.or(mode.map(Permissions::from_mode));
     let temporary = path.with_extension(format!("{}.tmp", std::process::id()));
     // `create_new` does not follow a link that another process put there.
     let mut new = File::options().write(true).create_new(true).open(&temporary)?;
-    let written = new.write_all(file.text().as_bytes()).and_then(|()| new.sync_all());
+    let written = new.write_all(text.as_bytes()).and_then(|()| new.sync_all());
     let placed = written
         .and_then(|()| permissions.map_or(Ok(()), |found| new.set_permissions(found)))
         .and_then(|()| fs::rename(&temporary, &path));
@@ -309,12 +310,12 @@ mod tests {
         fs::write(&other, "keep").unwrap();
         let temporary = place.with_extension(format!("{}.tmp", std::process::id()));
         std::os::unix::fs::symlink(&other, &temporary).unwrap();
-        let file = ManifestFile::of_text(place.clone(), "preset = \"ask\"\n".to_owned());
+        let text = "preset = \"ask\"\n";
 
-        assert_eq!(write(&file, None).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(replace_file(&place, text, None).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
         assert_eq!(fs::read_to_string(&other).unwrap(), "keep");
         fs::remove_file(&temporary).unwrap();
-        write(&file, None).unwrap();
-        assert_eq!(fs::read_to_string(&place).unwrap(), "preset = \"ask\"\n");
+        replace_file(&place, text, None).unwrap();
+        assert_eq!(fs::read_to_string(&place).unwrap(), text);
     }
 }

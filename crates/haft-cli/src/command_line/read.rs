@@ -28,6 +28,7 @@ const COMMANDS: &[(&str, CommandBuilder)] = &[
     ("undo", commands::undo::UndoArgs::augment_args),
     #[cfg(feature = "inspector")]
     ("inspect", commands::inspect::InspectArgs::augment_args),
+    ("connect", commands::connect::ConnectArgs::augment_args),
     ("mcp", commands::mcp_servers::McpArgs::augment_args),
     ("serve", commands::serve::ServeArgs::augment_args),
     ("permissions", commands::permissions::PermissionsArgs::augment_args),

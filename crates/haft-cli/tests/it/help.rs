@@ -166,6 +166,7 @@ const HEADINGS: &[&str] = &[
     "## haft diff",
     "## haft undo",
     "## haft inspect",
+    "## haft connect",
     "## haft mcp",
     "## haft mcp add",
     "## haft mcp list",

@@ -14,6 +14,7 @@ mod built_in_tools;
 mod calls;
 mod cloning;
 mod configuration;
+mod connect;
 mod contents;
 mod credentials;
 mod dangerous;
