@@ -20,6 +20,7 @@ mod credentials;
 mod dangerous;
 mod declared;
 mod doctor;
+mod documentation;
 mod durability;
 mod editors;
 mod escape;
