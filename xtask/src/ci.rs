@@ -8,7 +8,7 @@ use std::process::Command;
 use std::time::Instant;
 
 use crate::process::{cargo, run as run_program, succeeds};
-use crate::{fuzz, generated, setup, test, tidy};
+use crate::{fuzz, generated, setup, site, test, tidy};
 
 struct CiStep {
     name: &'static str,
@@ -47,6 +47,7 @@ const STEPS: &[CiStep] = &[
             run_program(Command::new(actionlint).current_dir(root))
         },
     },
+    CiStep { name: "site", run: |root| site::run(root, &[]) },
     // Advisories are left out: their database is a repository to fetch, and a step that fails with
     // the network, or with the day, says nothing about the change under test.
     CiStep {

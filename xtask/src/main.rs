@@ -19,6 +19,7 @@ mod repository;
 mod rubric;
 mod rust_text;
 mod setup;
+mod site;
 mod soak;
 mod spec;
 mod syntax;
@@ -104,6 +105,12 @@ const COMMANDS: &[XtaskCommand] = &[
         "",
         "Check the table of the specifications' requirements, and run the tests that it names",
         spec::run,
+    ),
+    command(
+        "site",
+        "",
+        "Make the documentation a site that can be searched, in target/site/book, and check its links",
+        site::run,
     ),
     command(
         "generated",
