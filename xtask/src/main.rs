@@ -14,6 +14,7 @@ mod limits;
 mod markers;
 mod measure;
 mod package;
+mod picture;
 mod process;
 mod repository;
 mod rubric;
@@ -105,6 +106,12 @@ const COMMANDS: &[XtaskCommand] = &[
         "",
         "Check the table of the specifications' requirements, and run the tests that it names",
         spec::run,
+    ),
+    command(
+        "picture",
+        "",
+        "Run the session of docs/session.txt and draw it into docs/session.svg",
+        picture::run,
     ),
     command(
         "site",

@@ -697,6 +697,7 @@ pub(super) const MODULE_ORDER: &[ModuleOrder] = &[
             "limits",
             "setup",
             "package",
+            "picture",
             "site",
             "crash",
             "spec",
