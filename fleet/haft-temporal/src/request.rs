@@ -1,0 +1,188 @@
+//! The data that a run on Temporal consists of: the input, the result, the state and the signals of its workflow. They lie in
+//! Temporal's history, so their fields are only ever added to. This file contains no logic of workflows or activities.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// The longest plan together with its input, in bytes. Temporal refuses a payload of 2 MB.
+pub(crate) const REQUEST_BYTES_MAX: usize = 1_800_000;
+
+/// The longest output that a result carries, in bytes. The whole output is in the journal.
+pub(crate) const OUTPUT_BYTES_MAX: usize = 1_000_000;
+
+/// Settlements that the state of a run lists.
+pub(crate) const SETTLEMENTS_MAX: usize = 100;
+
+/// The input of a workflow: one run of haft.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct RunRequest {
+    /// The run, which is also the id of the workflow.
+    pub(crate) run: String,
+    /// The plan, or only the run that the journal has.
+    pub(crate) work: RunWork,
+    /// The workspace, or the labels of a worker.
+    pub(crate) placement: RunPlacement,
+    /// The options that haft gets.
+    #[serde(default)]
+    pub(crate) options: RunOptions,
+    /// Seconds without a heartbeat after which another worker takes over.
+    pub(crate) heartbeat_seconds: u64,
+}
+
+/// The work of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum RunWork {
+    /// A plan, which is begun, or resumed if the journal has the run.
+    Plan {
+        /// The text of the plan.
+        plan: String,
+        /// The input of the plan, as JSON text.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        input: Option<String>,
+    },
+    /// A run that the journal has.
+    Resume {
+        /// Nodes that failed for good are tried again.
+        #[serde(default)]
+        retry_failed: bool,
+        /// The count of processes that got no further begins again.
+        #[serde(default)]
+        anyway: bool,
+    },
+}
+
+/// Where a run executes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum RunPlacement {
+    /// The workers that have this workspace.
+    Workspace(String),
+    /// The workspace of a worker that has all of these labels.
+    Labels(Vec<String>),
+}
+
+/// The options of `haft run` and `haft resume` that the person who starts a run may set. All others belong to the worker.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct RunOptions {
+    /// Tools that the run may call.
+    pub(crate) allow: Vec<String>,
+    /// Whether the plan may call every dangerous tool that it names.
+    pub(crate) allow_dangerous: bool,
+    /// Nodes that run at the same time.
+    pub(crate) parallel: Option<u32>,
+    /// The model that agent nodes ask.
+    pub(crate) model: Option<String>,
+}
+
+/// The result of a run that came to its output.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct RunAnswer {
+    /// The run.
+    pub(crate) run: String,
+    /// The output of the plan, unless it is too long for Temporal.
+    pub(crate) output: Option<Value>,
+    /// Whether the output is left out here. `haft resume RUN` prints it.
+    #[serde(default)]
+    pub(crate) output_omitted: bool,
+    /// How many nodes of the plan succeeded.
+    pub(crate) nodes_succeeded: u64,
+    /// How many nodes the plan has.
+    pub(crate) nodes: u64,
+    /// The workspace in which the run ended.
+    pub(crate) workspace: String,
+    /// The worker on which the run ended.
+    pub(crate) worker: String,
+}
+
+/// How a run failed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct RunFailure {
+    /// A stable word, which is also the type of the failure in Temporal.
+    pub(crate) kind: String,
+    /// The exit status that haft ended with.
+    pub(crate) status: i32,
+    /// What happened.
+    pub(crate) message: String,
+    /// The calls in doubt.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) doubts: Vec<DoubtfulCall>,
+}
+
+/// A call of a run that may or may not have happened.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct DoubtfulCall {
+    /// The address of the call, if the journal has one.
+    #[serde(default)]
+    pub(crate) call: Option<String>,
+    /// A description of the doubt.
+    pub(crate) text: String,
+}
+
+/// The signal `settle`: a person's verdict about a call in doubt.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Settlement {
+    /// The address of the call.
+    pub(crate) call: String,
+    /// The verdict, as `haft runs settle` spells it.
+    pub(crate) verdict: String,
+    /// The answer of the call, as JSON text.
+    #[serde(default)]
+    pub(crate) result: Option<String>,
+}
+
+/// What became of a settlement.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct SettlementReport {
+    /// The settlement.
+    pub(crate) settlement: Settlement,
+    /// The reason why the journal did not take it.
+    pub(crate) error: Option<String>,
+}
+
+/// How far a run has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum RunPhase {
+    /// It waits for a worker with the labels.
+    #[default]
+    Placing,
+    /// It runs, or waits for a worker with the workspace.
+    Running,
+    /// It waits for the settlement of a call in doubt.
+    InDoubt,
+    /// It came to its output.
+    Finished,
+    /// It failed.
+    Failed,
+    /// It was cancelled.
+    Cancelled,
+}
+
+/// The answer of the query `status`, and the memo `haft_status` of a workflow.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct RunStatus {
+    /// How far the run has come.
+    pub(crate) phase: RunPhase,
+    /// The workspace, once it is chosen.
+    pub(crate) workspace: Option<String>,
+    /// The calls that wait for a settlement.
+    pub(crate) doubts: Vec<DoubtfulCall>,
+    /// The latest settlements.
+    pub(crate) settlements: Vec<SettlementReport>,
+    /// How many settlements there were.
+    pub(crate) settlements_made: u64,
+}
+
+/// The details of a heartbeat: the progress of a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct RunProgress {
+    /// The worker.
+    pub(crate) worker: String,
+    /// How many nodes have ended.
+    pub(crate) nodes_ended: u64,
+    /// How many nodes the plan has, once it is known.
+    pub(crate) nodes: Option<u64>,
+}
