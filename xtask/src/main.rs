@@ -8,6 +8,7 @@ mod ci;
 mod crash;
 mod elf;
 mod files;
+mod fleet;
 mod fuzz;
 mod generated;
 mod limits;
@@ -88,6 +89,12 @@ const COMMANDS: &[XtaskCommand] = &[
         "[--seconds N] [TARGET…]",
         "Run the fuzz targets, each for a bounded time (default 20 s)",
         fuzz::run,
+    ),
+    command(
+        "fleet",
+        "[--kills N]",
+        "Build haft-temporal and test it on a real Temporal and PostgreSQL (default 12 kills)",
+        fleet::run,
     ),
     command(
         "soak",

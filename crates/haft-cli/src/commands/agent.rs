@@ -2,6 +2,10 @@
 
 use clap::Args;
 
+use crate::arguments::cli_context::CliContext;
+use crate::arguments::input;
+use crate::engine::{Engine, EngineArgs, EngineCommand};
+use crate::error::{CommandError, CommandResult};
 use crate::model::ModelArgs;
 
 /// Talk to an agent that works in this directory
@@ -22,6 +26,7 @@ Examples:
   cargo test 2>&1 | haft agent
   haft agent --resume last 'Now the other one'
   haft agent --headless --json 'Update the changelog' | jq -c .type
+  haft agent --on temporal 'Update the changelog'
 
 In haft.toml:
   [agent]
@@ -50,5 +55,23 @@ pub(crate) struct AgentArgs {
     #[arg(long)]
     pub(crate) headless: bool,
     #[command(flatten)]
+    pub(crate) engine: EngineArgs,
+    #[command(flatten)]
     pub(crate) model: ModelArgs,
+}
+
+/// Gives the agent its task on an engine. Without one named, returns nothing.
+pub(crate) fn run_on_engine(args: &AgentArgs, cx: &CliContext) -> Option<CommandResult> {
+    let Some(Engine::Temporal) = args.engine.engine else { return None };
+    let start = || {
+        let Some(prompt) = &args.prompt else {
+            return Err(CommandError::usage("an agent on an engine needs its task as an argument"));
+        };
+        let mut command = EngineCommand::new("agent", cx)?;
+        command.root(Some(&cx.resolve_settings()?.root));
+        command.value("--agent", args.agent.as_ref());
+        command.value("--model", args.model.named_in_command().as_ref());
+        command.start(input::read_text(prompt, "prompt")?.into(), cx)
+    };
+    Some(start())
 }

@@ -8,6 +8,7 @@ use haft_plan::drive::{PlanRunError, RunStartMode, finished_plan, recorded_plan}
 use haft_plan::{PlanInput, check};
 
 use crate::arguments::cli_context::CliContext;
+use crate::engine::{Engine, EngineArgs, EngineCommand};
 use crate::error::{CommandError, CommandErrorKind, CommandResult, CommandStatus};
 use crate::model::ModelArgs;
 use crate::plan_run::{self, DriveArgs, ModelOpener, PlanRun, settle_in_doubt};
@@ -35,6 +36,7 @@ Examples:
   haft resume nightly --allow bash
   haft resume nightly --retry-failed
   haft resume nightly --anyway
+  haft resume nightly --on temporal
   haft runs settle nightly/n3/0/1/1 happened && haft resume nightly
 
 What was allowed by --allow is not kept with the run: name it again.")]
@@ -51,7 +53,20 @@ pub(crate) struct ResumeArgs {
     #[command(flatten)]
     drive: DriveArgs,
     #[command(flatten)]
+    engine: EngineArgs,
+    #[command(flatten)]
     model: ModelArgs,
+}
+
+/// Resumes the run on an engine, in the workspace that it had there.
+fn resume_on_engine(args: ResumeArgs, cx: &CliContext) -> CommandResult {
+    let mut command = EngineCommand::new("resume", cx)?;
+    command.root(cx.setting_args.root.as_ref());
+    command.drive(&args.drive);
+    command.flag("--retry-failed", args.retry_failed);
+    command.flag("--anyway", args.drive.anyway);
+    command.value("--model", args.model.named_in_command().as_ref());
+    command.start(args.run.into(), cx)
 }
 
 /// Runs the command. Without models, a plan that needs one is handed to the program that has them.
@@ -61,6 +76,9 @@ pub(crate) async fn run(
     models: Option<ModelOpener>,
 ) -> CommandResult {
     let run = RunId::parse(&args.run).map_err(CommandError::usage)?;
+    if args.engine.engine == Some(Engine::Temporal) {
+        return resume_on_engine(args, cx);
+    }
     let settings = cx.resolve_settings()?;
     let unknown = || {
         CommandError::usage(format!("there is no run {run} in the journal"))

@@ -9,6 +9,7 @@ use haft_plan::drive::RunStartMode;
 
 use crate::arguments::cli_context::CliContext;
 use crate::arguments::input;
+use crate::engine::{Engine, EngineArgs, EngineCommand};
 use crate::error::{CommandError, CommandResult};
 use crate::model::ModelArgs;
 use crate::plan_run::{self, DriveArgs, ModelOpener, PlanRun, PlanText, dry_run};
@@ -38,6 +39,7 @@ Examples:
   haft run report.json --input @input.json --parallel 4
   haft run release.json --allow bash --allow write
   haft run release.json --dry-run
+  haft run release.json --on temporal
   haft run report.json --json | jq 'select(.event == \"result\") | .trace'
 
 The exit status is 0 if the plan came to its output, 3 if a node that stops the
@@ -58,7 +60,20 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     drive: DriveArgs,
     #[command(flatten)]
+    engine: EngineArgs,
+    #[command(flatten)]
     model: ModelArgs,
+}
+
+/// Starts the run on an engine.
+fn run_on_engine(args: RunArgs, cx: &CliContext) -> CommandResult {
+    let mut command = EngineCommand::new("run", cx)?;
+    command.root(Some(&cx.resolve_settings()?.root));
+    command.drive(&args.drive);
+    command.value("--input", args.input.as_ref());
+    command.value("--run", args.run.as_ref());
+    command.value("--model", args.model.named_in_command().as_ref());
+    command.start(args.file.into(), cx)
 }
 
 /// Runs the command. Without models, a plan that needs one is handed to the program that has them.
@@ -67,6 +82,9 @@ pub(crate) async fn run(
     cx: &CliContext,
     models: Option<ModelOpener>,
 ) -> CommandResult {
+    if args.engine.engine == Some(Engine::Temporal) {
+        return run_on_engine(args, cx);
+    }
     let text = PlanText::read(&args.file)?;
     if models.is_none() && !args.dry_run && text.needs_model() {
         return programs::replace_with_input(programs::AGENT, &cx.host, text.standard_input());

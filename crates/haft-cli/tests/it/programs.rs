@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::io::Write as _;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -85,4 +86,74 @@ fn haft_agent_hands_other_commands_to_haft() {
         world.shown(&command.output().unwrap())
     };
     assert_eq!(run(env!("CARGO_BIN_EXE_haft-agent")), run(env!("CARGO_BIN_EXE_haft")));
+}
+
+/// Returns a command of a `haft` beside which there is a program haft-temporal that prints its arguments.
+fn haft_with_engine(world: &World, args: &[&str]) -> Command {
+    let haft = haft_alone(world);
+    let temporal = haft.with_file_name("haft-temporal");
+    fs::write(&temporal, "#!/bin/sh\nprintf '%s\\n' \"$@\"\n").unwrap();
+    fs::set_permissions(&temporal, PermissionsExt::from_mode(0o755)).unwrap();
+    let mut command = Command::new(&haft);
+    command.args(args).current_dir(world.path("work")).env_clear().env("HOME", world.path("home"));
+    command.env("HAFT_STATE_DIR", world.path("state")).env("HAFT_PRESET", "full");
+    command
+}
+
+#[test]
+fn a_run_on_an_engine_is_handed_over() {
+    let check = |args: &[&str], expect: &Expect| {
+        let world = World::new();
+        world.check_command(&mut haft_with_engine(&world, args), expect);
+    };
+    check(
+        &["run", "plan.json", "--on", "temporal", "--run", "r", "--allow", "bash", "--parallel", "2"],
+        &expect![[r#"
+            run
+            --allow=bash
+            --root
+            /world/work
+            --parallel=2
+            --run=r
+            --
+            plan.json
+            --- status 0
+        "#]],
+    );
+    check(
+        &["resume", "r", "--on=temporal", "--retry-failed", "--json"],
+        &expect![[r#"
+            resume
+            --json
+            --retry-failed
+            --
+            r
+            --- status 0
+        "#]],
+    );
+    check(
+        &["agent", "--on", "temporal", "--agent", "plan", "--model", "openai/m", "What is it?"],
+        &expect![[r#"
+            --- status 0
+        "#]],
+    );
+    check(
+        &["run", "plan.json", "--on", "temporal", "--unsafe-no-sandbox"],
+        &expect![[r#"
+            --- status 2
+        "#]],
+    );
+}
+
+#[test]
+fn a_missing_engine_is_named() {
+    let world = World::new();
+    let mut command = haft_with_engine(&world, &["resume", "r", "--on", "temporal"]);
+    fs::remove_file(world.path("").join("bin/haft-temporal")).unwrap();
+    world.check_command(
+        &mut command,
+        &expect![[r#"
+            --- status 2
+        "#]],
+    );
 }

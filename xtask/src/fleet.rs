@@ -1,0 +1,44 @@
+//! Builds and tests `fleet/haft-temporal`, which is a workspace of its own, on a real Temporal server and a real PostgreSQL server.
+//!
+//! The build keeps to `target/fleet`. Without optimisation and debug information, the SDK takes a few minutes once.
+
+use std::path::Path;
+
+use anyhow::Context as _;
+
+use crate::process::{cargo, run as run_program};
+use crate::setup::{self, ClientPaths};
+use crate::usage::{UsageError, unexpected_argument};
+
+/// The manifest of the workspace.
+pub(crate) const MANIFEST: &str = "fleet/haft-temporal/Cargo.toml";
+
+/// Runs `cargo xtask fleet`.
+pub(crate) fn run(root: &Path, arguments: &[String]) -> anyhow::Result<()> {
+    let kills = match arguments {
+        [] => None,
+        [option, kills] if option == "--kills" => {
+            let number = kills.parse::<u32>().ok().filter(|kills| *kills > 0);
+            Some(number.ok_or_else(|| {
+                UsageError(format!("--kills takes a number from 1 up, not `{kills}`"))
+            })?)
+        }
+        [argument, ..] => return Err(unexpected_argument("fleet", argument).into()),
+    };
+    run_tests(root, &setup::ensure_all(root)?, kills)
+}
+
+/// Runs the tests with this many kills, or with the default of the tests.
+pub(crate) fn run_tests(root: &Path, clients: &ClientPaths, kills: Option<u32>) -> anyhow::Result<()> {
+    let build = ["build", "--quiet", "--package", "haft-cli", "--bins"];
+    run_program(cargo().current_dir(root).args(build))?;
+    let target = root.join("target");
+    let mut tests = cargo();
+    tests.current_dir(root).args(["test", "--quiet", "--manifest-path", MANIFEST]);
+    tests.arg("--target-dir").arg(target.join("fleet")).envs(clients.iter().cloned());
+    tests.env("HAFT_TEST_HAFT", target.join("debug").join("haft"));
+    if let Some(kills) = kills {
+        tests.env("HAFT_FLEET_KILLS", kills.to_string());
+    }
+    run_program(&mut tests).context("the tests of haft-temporal")
+}
