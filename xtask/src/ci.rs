@@ -59,9 +59,8 @@ const STEPS: &[CiStep] = &[
         run: |root| {
             setup::ensure_cargo_command(&setup::DENY)?;
             run_cargo(root, &["deny", "check", "bans", "licenses", "sources"])?;
-            // Two versions of a crate are the SDK's matter.
             let fleet = ["deny", "--manifest-path", fleet::MANIFEST, "check"];
-            run_cargo(root, &[&fleet[..], &["licenses", "sources"]].concat())
+            run_cargo(root, &[&fleet[..], &["bans", "licenses", "sources"]].concat())
         },
     },
     CiStep {

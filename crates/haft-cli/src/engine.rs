@@ -66,8 +66,7 @@ impl EngineCommand {
                 let message = format!(
                     "{name} does not reach a run on an engine, because the settings of its worker hold"
                 );
-                return Err(CommandError::usage(message)
-                    .hint("haft-temporal worker --help"));
+                return Err(CommandError::usage(message).hint("haft-temporal worker --help"));
             }
         }
         let mut args = Self(vec![command.into()]);

@@ -107,7 +107,18 @@ fn a_run_on_an_engine_is_handed_over() {
         world.check_command(&mut haft_with_engine(&world, args), expect);
     };
     check(
-        &["run", "plan.json", "--on", "temporal", "--run", "r", "--allow", "bash", "--parallel", "2"],
+        &[
+            "run",
+            "plan.json",
+            "--on",
+            "temporal",
+            "--run",
+            "r",
+            "--allow",
+            "bash",
+            "--parallel",
+            "2",
+        ],
         &expect![[r#"
             run
             --allow=bash

@@ -54,6 +54,7 @@ impl Fleet {
         // The user of PostgreSQL must reach its files.
         fs::set_permissions(directory.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755))
             .unwrap();
+        fs::create_dir(directory.path().join("home")).unwrap();
         let postgres = Server::postgres(directory.path());
         let temporal = Server::temporal(directory.path());
         let fleet = Self { postgres, temporal, workers: Vec::new(), directory };

@@ -1,5 +1,9 @@
 //! Runs on a real Temporal server and a real PostgreSQL server: what starts, joins and ends a run, and what deaths lead to.
 //! `cargo xtask fleet` builds and installs what the tests need.
+#![expect(
+    clippy::unwrap_used,
+    reason = "the lint's exception for tests does not cover the functions that they share"
+)]
 
 mod fleet;
 mod servers;
