@@ -312,7 +312,10 @@ mod tests {
         std::os::unix::fs::symlink(&other, &temporary).unwrap();
         let text = "preset = \"ask\"\n";
 
-        assert_eq!(replace_file(&place, text, None).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(
+            replace_file(&place, text, None).unwrap_err().kind(),
+            io::ErrorKind::AlreadyExists
+        );
         assert_eq!(fs::read_to_string(&other).unwrap(), "keep");
         fs::remove_file(&temporary).unwrap();
         replace_file(&place, text, None).unwrap();

@@ -82,6 +82,7 @@ pub use input_schema::{
 pub use registry::{Registry, RegistryError, UntrustedTools};
 pub use roots::{WorkspaceRoots, WorkspaceRootsError};
 pub use suggestions::{near_matches, plain_name};
+pub use terminal_text::terminal_text;
 pub use tool_index::ToolRanking;
 
 pub use ask::{

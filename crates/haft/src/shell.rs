@@ -25,8 +25,8 @@ pub(crate) use self::confined::{
     GrantedHosts, ProcessBounds, StartedProcess, confined_report, protected_change_text,
     start_process,
 };
-pub(crate) use self::failure_hint::network_hint_of_tool;
-use self::failure_hint::{CommandContext, refused_hosts_hint};
+pub(crate) use self::failure_hint::CommandContext;
+use self::failure_hint::refused_hosts_hint;
 use crate::connection_state::{ConnectionState, check_start_directory};
 use crate::files::PathResolver;
 use crate::sandbox::DeniedPaths;

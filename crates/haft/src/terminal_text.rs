@@ -8,7 +8,7 @@ const ESCAPE: char = '\u{1b}';
 const CONTROL_SEQUENCE: char = '\u{9b}';
 
 /// Returns a text as a terminal shows it. CR LF at the end of a line stays.
-pub(crate) fn terminal_text(text: &str) -> Cow<'_, str> {
+pub fn terminal_text(text: &str) -> Cow<'_, str> {
     let is_noise =
         |one: char| one == CONTROL_SEQUENCE || (one.is_control() && !"\t\n\r".contains(one));
     let overwrites = |line: &str| line.trim_end_matches('\n').trim_end_matches('\r').contains('\r');

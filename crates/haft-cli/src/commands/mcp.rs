@@ -47,7 +47,9 @@ pub(crate) async fn run(
     }
     let shutdown = signals::stop_token()?;
     if std::io::stdin().is_terminal() {
-        output::print_aside("waiting for an MCP client on standard input; Ctrl-D ends it (haft connect sets a client up)");
+        output::print_aside(
+            "waiting for an MCP client on standard input; Ctrl-D ends it (haft connect sets a client up)",
+        );
     }
     let server = McpServerParts {
         runtime: runtime.clone(),

@@ -127,7 +127,10 @@ fn every_command_has_a_manual_page() {
     assert_eq!(pages, expected);
     let page = world.read("work/haft-call.1");
     assert!(page.contains(".TH haft-call 1") && page.contains("haft call"), "{page}");
-    assert!(!page.contains("allow\\-network"), "shared options are in the page of haft alone: {page}");
+    assert!(
+        !page.contains("allow\\-network"),
+        "shared options are in the page of haft alone: {page}"
+    );
     assert!(world.read("work/haft.1").contains("allow\\-network"));
     world.check(
         &["man-pages", "missing"],

@@ -28,7 +28,7 @@ fn a_write_to_a_protected_name_says_that_it_is_protected() {
         &["call", "bash", r#"{"cmd":"git config user.name x"}"#],
         &expect![[r#"
             --- stderr
-            error: git exited with status 4; .git/config is protected, because others run or obey what it says: leave it, or tell the user what to change, or to list the pattern under unprotect of [sandbox] in haft.toml
+            error: git exited with status 4; .git/config is protected, because others run or obey what it says: leave it, or tell the user what to change, or which pattern to list under unprotect of [sandbox] in haft.toml
             error: could not write config file .git/config: Device or resource busy
             --- status 1
         "#]],

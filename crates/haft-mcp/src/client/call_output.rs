@@ -4,6 +4,7 @@
 use haft_contract::{ContentPart, ErrorCode, OutputBody, ResourceBody, ToolError, ToolOutput};
 use serde_json::Value;
 
+use haft::terminal_text;
 use haft_contract::{clean, cut};
 
 /// Longest name, address or type of a content that is described, in characters.
@@ -45,7 +46,7 @@ pub(super) fn output(server: &str, result: &Value) -> Result<ToolOutput, ToolErr
 }
 
 pub(super) fn refusal(server: &str, message: &str) -> ToolError {
-    let message = clean(message);
+    let message = clean(&terminal_text(message));
     ToolError::new(ErrorCode::ToolFailed, format!("mcp server {server}: {}", message.trim()))
 }
 
@@ -134,7 +135,7 @@ mod tests {
         check(json!({"structuredContent": {"n": 1}}), r#"data {"n":1}"#);
         check(
             json!({"content": [text("no \u{1b}[31mway\n")], "isError": true}),
-            "TOOL_FAILED: mcp server git: no [31mway",
+            "TOOL_FAILED: mcp server git: no way",
         );
         check(
             json!({"content": [], "isError": true}),

@@ -29,7 +29,7 @@ use crate::questions::{CallClient, CallQuestions};
 use crate::restrictions::CallSubagents;
 use crate::sandbox::DeniedPaths;
 use crate::shared::CallLimits;
-use crate::shell::{CallLabel, CallShell, network_hint_of_tool};
+use crate::shell::{CallLabel, CallShell, CommandContext};
 use crate::stopwatch::CallStopwatch;
 
 /// Time for a tool to end after it was stopped, in milliseconds.
@@ -91,6 +91,12 @@ pub(super) async fn execute(
                 (stop_work(work, &stop).await, Some(ErrorCode::ToolTimeout))
             }
         }
+    };
+    let ended = match ended {
+        ExecutionResult::Returned(Err(err)) => {
+            ExecutionResult::Returned(Err(with_confinement_hint(err, granted, connection)))
+        }
+        ended => ended,
     };
     let ExecutionReport { result, status, is_out_of_time } =
         report_execution(ended, stop_reason, state.effect(), timeout_ms);
@@ -177,7 +183,6 @@ fn report_execution(
                 // The sandbox kills a process at the time limit of the call, and may report that first.
                 None => stopped.is_some() || err.code == ErrorCode::ProcessTimeout,
             };
-            let err = with_network_hint(err);
             // The tool cannot know why it was stopped; haft does.
             let was_stopped =
                 matches!(err.code, ErrorCode::ToolTimeout | ErrorCode::ProcessAborted);
@@ -208,13 +213,29 @@ fn report_execution(
     ExecutionReport { result: Err(err), status: CallStatus::Unknown, is_out_of_time }
 }
 
-/// Adds to the error of a tool in another process why it could not reach a host.
-fn with_network_hint(mut err: ToolError) -> ToolError {
+/// Adds to the error of a tool in another process what the sandbox kept from it: a host, or a path.
+fn with_confinement_hint(
+    mut err: ToolError,
+    granted: &Granted,
+    connection: &ConnectionState,
+) -> ToolError {
     let confined = err.output.as_ref().and_then(|output| output.confined.as_ref());
-    if err.code == ErrorCode::ToolFailed
-        && let Some(enforced) = confined.map(|confined| confined.enforced)
-        && let Some(hint) = network_hint_of_tool(&err.message, enforced)
-    {
+    let Some(confined) = confined.filter(|_| err.code == ErrorCode::ToolFailed) else {
+        return err;
+    };
+    let parts = &connection.shared.parts;
+    let denied = DeniedPaths::new(granted.grant().path_denials(), parts.roots.paths());
+    let context = CommandContext {
+        withheld: &confined.withheld,
+        denied: denied.as_deref(),
+        sandbox: &parts.sandbox,
+        writable: &parts.roots.paths(),
+        directory: parts.roots.workspace(),
+        enforced: confined.enforced,
+        command: "",
+        has_hosts: false,
+    };
+    if let Some(hint) = context.tool_hint(&err.message) {
         err.message.push_str(&format!("\n{hint}"));
     }
     err

@@ -150,23 +150,23 @@ pub(super) fn failed_status(ending: ProcessEnding) -> Option<i32> {
 }
 
 /// Where a command ran, and what it could reach.
-pub(super) struct CommandContext<'a> {
+pub(crate) struct CommandContext<'a> {
     /// The paths that rules kept from the command.
-    pub(super) withheld: &'a [WithheldPath],
+    pub(crate) withheld: &'a [WithheldPath],
     /// The rules that kept them.
-    pub(super) denied: Option<&'a DeniedPaths>,
+    pub(crate) denied: Option<&'a DeniedPaths>,
     /// The sandbox that confined the command.
-    pub(super) sandbox: &'a Sandbox,
+    pub(crate) sandbox: &'a Sandbox,
     /// The directories that it could change.
-    pub(super) writable: &'a [PathBuf],
+    pub(crate) writable: &'a [PathBuf],
     /// The directory that it was started in.
-    pub(super) directory: &'a Path,
+    pub(crate) directory: &'a Path,
     /// The restrictions that were in force.
-    pub(super) enforced: EnforcedConfinement,
+    pub(crate) enforced: EnforcedConfinement,
     /// The words of the command.
-    pub(super) command: &'a str,
+    pub(crate) command: &'a str,
     /// Whether it could reach some host through its proxy.
-    pub(super) has_hosts: bool,
+    pub(crate) has_hosts: bool,
 }
 
 impl CommandContext<'_> {
@@ -224,6 +224,25 @@ impl CommandContext<'_> {
             }
             let bound = RESOURCE_BOUNDS.iter().find(|bound| says(bound.texts))?;
             Some(self.hint_for_bound(bound))
+        })
+    }
+
+    /// Returns one sentence about what was in the way of a tool whose process failed with this message.
+    pub(crate) fn tool_hint(&self, message: &str) -> Option<String> {
+        if self.sandbox.is_off() {
+            return None;
+        }
+        message.lines().find_map(|line| {
+            let says = |texts: &[&str]| texts.iter().any(|text| line.contains(text));
+            if says(NETWORK_ERRORS) {
+                return self.network_hint(line);
+            }
+            let is_refused = says(MOUNT_ERRORS) || says(REFUSAL_ERRORS);
+            let is_missing = says(ABSENCE_ERRORS);
+            path_words(line).filter(|_| is_refused || is_missing).find_map(|place| {
+                let withheld = self.hint_for_withheld(place, is_refused);
+                withheld.or_else(|| self.hint_for_protected(place).filter(|_| is_refused))
+            })
         })
     }
 
@@ -288,20 +307,25 @@ impl CommandContext<'_> {
         ))
     }
 
+    /// Returns the hint for a path that is protected, because programs obey what it says.
+    fn hint_for_protected(&self, place: &str) -> Option<String> {
+        let path = lexical_path(&self.directory.join(place));
+        let root = self.writable.iter().find(|root| path.starts_with(root))?;
+        let within = path.strip_prefix(root).ok()?;
+        let pattern = self.sandbox.protected.matching_beneath(root, within)?;
+        let is_protected = protected_words(place, pattern);
+        Some(format!(
+            "{is_protected}, because others run or obey what it says: leave it, or tell the user \
+             what to change, or which pattern to list under unprotect of [sandbox] in haft.toml"
+        ))
+    }
+
     /// Returns why the command could not access a path. A read-only path is a reason only if the command meant to
     /// change it, which not every error text shows.
     fn hint_for_path(&self, place: &str, is_change: bool) -> Option<String> {
         let path = lexical_path(&self.directory.join(place));
-        let root = self.writable.iter().find(|root| path.starts_with(root));
-        let protection = root.and_then(|root| {
-            self.sandbox.protected.matching_beneath(root, path.strip_prefix(root).ok()?)
-        });
-        if let Some(pattern) = protection {
-            let is_protected = protected_words(place, pattern);
-            return Some(format!(
-                "{is_protected}, because others run or obey what it says: leave it, or ask the user \
-                 to change it, or to list the pattern under unprotect of [sandbox] in haft.toml"
-            ));
+        if let Some(hint) = self.hint_for_protected(place) {
+            return Some(hint);
         }
         let within = |places: &[PathBuf]| places.iter().any(|one| path.starts_with(one));
         if within(&self.sandbox.hidden) {
@@ -366,13 +390,6 @@ fn is_full(directory: &Path) -> bool {
         let has_inodes = disk.f_files == 0 || disk.f_favail > 0;
         disk.f_bavail == 0 || !has_inodes
     })
-}
-
-/// Returns the hint for a tool whose message says that it could not reach a host, if its process had no network.
-pub(crate) fn network_hint_of_tool(message: &str, enforced: EnforcedConfinement) -> Option<String> {
-    let says = |line: &&str| NETWORK_ERRORS.iter().any(|text| line.contains(text));
-    let line = message.lines().find(says)?;
-    (enforced.network == ConfinementLevel::Kernel).then(|| no_network_text(host_word(line), false))
 }
 
 /// Returns what a process without the network can do, with the host that it wanted.

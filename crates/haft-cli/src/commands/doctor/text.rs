@@ -83,7 +83,10 @@ pub(super) fn text(report: &DoctorReport) -> String {
     let sections = [
         ("Sandbox", vec![folded("  ", verdict), report.layers.iter().map(layer).collect()]),
         ("Kernel", report.kernel.iter().map(mechanism).collect()),
-        ("AppArmor", report.apparmor_profile.as_deref().map(apparmor::commands).into_iter().collect()),
+        (
+            "AppArmor",
+            report.apparmor_profile.as_deref().map(apparmor::commands).into_iter().collect(),
+        ),
         ("Programs on PATH", report.programs.iter().map(|one| program(one, &shown)).collect()),
         ("Commands see", visible),
         ("Python tools", report.python.iter().map(|one| python(one, &shown)).collect()),

@@ -1,3 +1,5 @@
+use std::sync::LazyLock;
+
 use expect_test::{Expect, expect};
 use haft_contract::OutboundConnection;
 use haft_sandbox::ProtectedPaths;
@@ -29,20 +31,24 @@ fn said(
     ending: ProcessEnding,
     output: &str,
 ) -> Option<String> {
-    let writable = [PathBuf::from("/srv/app"), PathBuf::from("/srv/main/.git")];
-    let directory = Path::new("/srv/app/sub");
     let output = Excerpt { head: output.to_owned(), ..Excerpt::default() };
-    let surroundings = CommandContext {
+    failed_status(ending)
+        .and_then(|status| context(sandbox, enforced).failure_hint(status, &output))
+}
+
+fn context(sandbox: &Sandbox, enforced: EnforcedConfinement) -> CommandContext<'_> {
+    static WRITABLE: LazyLock<[PathBuf; 2]> =
+        LazyLock::new(|| ["/srv/app", "/srv/main/.git"].map(PathBuf::from));
+    CommandContext {
         withheld: &[],
         denied: None,
         sandbox,
-        writable: &writable,
-        directory,
+        writable: &*WRITABLE,
+        directory: Path::new("/srv/app/sub"),
         enforced,
         command: "python3 -m fetch https://user@pypi.org/simple",
         has_hosts: false,
-    };
-    failed_status(ending).and_then(|status| surroundings.failure_hint(status, &output))
+    }
 }
 
 fn check(output: &str, expect: Expect) {
@@ -55,19 +61,19 @@ fn a_protected_name_is_said_to_be_one() {
     check(
         "error: could not write config file .git/config: Device or resource busy\nfatal: it failed",
         expect![[
-            r#".git/config is protected, because others run or obey what it says: leave it, or tell the user what to change, or to list the pattern under unprotect of [sandbox] in haft.toml"#
+            r#".git/config is protected, because others run or obey what it says: leave it, or tell the user what to change, or which pattern to list under unprotect of [sandbox] in haft.toml"#
         ]],
     );
     check(
         "cp: cannot create regular file '../deploy/live.key': Permission denied",
         expect![[
-            r#"../deploy/live.key is protected by "deploy/*.key", because others run or obey what it says: leave it, or tell the user what to change, or to list the pattern under unprotect of [sandbox] in haft.toml"#
+            r#"../deploy/live.key is protected by "deploy/*.key", because others run or obey what it says: leave it, or tell the user what to change, or which pattern to list under unprotect of [sandbox] in haft.toml"#
         ]],
     );
     check(
         "error: could not lock config file /srv/main/.git/config: Permission denied",
         expect![[
-            r#"/srv/main/.git/config is protected by ".git/config", because others run or obey what it says: leave it, or tell the user what to change, or to list the pattern under unprotect of [sandbox] in haft.toml"#
+            r#"/srv/main/.git/config is protected by ".git/config", because others run or obey what it says: leave it, or tell the user what to change, or which pattern to list under unprotect of [sandbox] in haft.toml"#
         ]],
     );
 }
@@ -259,8 +265,11 @@ fn a_command_without_network_is_told_so_with_the_host() {
     assert_eq!(said(&sandbox(), open, ProcessEnding::Exited(6), output), None);
     let trace =
         "look raised gaierror: [Errno -3] Temporary failure in name resolution\n  a.py:3 in look";
-    assert!(network_hint_of_tool(trace, FULL).is_some());
-    assert_eq!(network_hint_of_tool("look raised KeyError: 'a.example.com'", FULL), None);
+    let hint = |message: &str| context(&sandbox(), FULL).tool_hint(message);
+    assert!(hint(trace).is_some());
+    assert_eq!(hint("look raised KeyError: 'a.example.com'"), None);
+    expect![[r#".git/config is protected, because others run or obey what it says: leave it, or tell the user what to change, or which pattern to list under unprotect of [sandbox] in haft.toml"#]]
+        .assert_eq(&hint("save raised OSError: [Errno 30] Read-only file system: '.git/config'").unwrap());
 }
 
 #[test]
