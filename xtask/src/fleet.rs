@@ -29,6 +29,8 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> anyhow::Result<()> {
         }
         [argument, ..] => return Err(unexpected_argument("fleet", argument).into()),
     };
+    let build = ["build", "--quiet", "--package", "haft-cli", "--bins"];
+    run_program(cargo().current_dir(root).args(build))?;
     run_tests(root, &setup::ensure_all(root)?, kills)
 }
 
@@ -41,15 +43,13 @@ fn check_manifests(root: &Path, clients: &ClientPaths) -> anyhow::Result<()> {
     run_program(validate.args(["--quiet", "--strict"]).args(manifests))
 }
 
-/// Runs the tests with this many kills, or with the default of the tests.
+/// Runs the tests on the program `haft` that is built, with this many kills, or with the default of the tests.
 pub(crate) fn run_tests(
     root: &Path,
     clients: &ClientPaths,
     kills: Option<u32>,
 ) -> anyhow::Result<()> {
     check_manifests(root, clients)?;
-    let build = ["build", "--quiet", "--package", "haft-cli", "--bins"];
-    run_program(cargo().current_dir(root).args(build))?;
     let target = root.join("target");
     let mut tests = cargo();
     tests.current_dir(root).args(["test", "--quiet", "--manifest-path", MANIFEST]);

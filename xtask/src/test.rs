@@ -22,7 +22,6 @@ pub(crate) fn run(root: &Path, filters: &[String]) -> anyhow::Result<()> {
     if filters.is_empty() {
         run_program(cargo().current_dir(root).args(["test", "--workspace", "--doc", "--quiet"]))?;
         crash::run_share(root)?;
-        fleet::run_tests(root, &clients, None)?;
     }
     let nextest = || {
         let mut nextest = cargo();
@@ -30,11 +29,14 @@ pub(crate) fn run(root: &Path, filters: &[String]) -> anyhow::Result<()> {
         nextest
     };
     let mut tests = nextest();
-    tests.args(filters).envs(clients);
+    tests.args(filters).envs(clients.iter().cloned());
     // Made of the programs that the tests build anyway. They take a while, so that a filter has to name them.
     if filters.is_empty() || filters.iter().any(|filter| filter.contains(PACKAGES)) {
         run_program(nextest().args(["--no-run", "--cargo-quiet"]))?;
         tests.env("HAFT_TEST_PACKAGES", package::make_for_tests(root)?);
+    }
+    if filters.is_empty() {
+        fleet::run_tests(root, &clients, None)?;
     }
     run_program(&mut tests)
 }
