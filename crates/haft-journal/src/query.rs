@@ -103,9 +103,16 @@ pub struct RunQuery {
     pub before: Option<RunId>,
     /// Answers no more runs than this, and never more than [`QUERY_RUNS_MAX`].
     pub limit: u32,
+    /// Leaves the calls uncounted, which takes less time: all counts are 0, and no latest call is named.
+    pub uncounted: bool,
 }
 
 impl RunQuery {
+    /// Returns the query for one run.
+    pub fn of_run(run: RunId) -> Self {
+        Self { run: Some(run), ..Self::default() }
+    }
+
     pub(crate) fn rows_max(&self) -> u32 {
         self.limit.min(QUERY_RUNS_MAX)
     }
@@ -114,6 +121,6 @@ impl RunQuery {
 /// Asks for the latest runs, as far as the bounds allow.
 impl Default for RunQuery {
     fn default() -> Self {
-        Self { run: None, before: None, limit: QUERY_RUNS_MAX }
+        Self { run: None, before: None, limit: QUERY_RUNS_MAX, uncounted: false }
     }
 }

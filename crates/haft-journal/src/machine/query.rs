@@ -88,6 +88,9 @@ pub(super) fn runs(reader: &mut dyn Reader, query: &RunQuery) -> Result<Vec<RunR
             unknown: 0,
         })
     })?;
+    if query.uncounted {
+        return Ok(found);
+    }
     let ids = found.iter().map(|run| run.id.as_str().into()).collect();
     let tally = Tally {
         table: &calls::TABLE,
