@@ -157,6 +157,9 @@ impl McpServerHandler {
     ) -> Result<CallToolResponse, ErrorData> {
         let mut meta = CallMeta::parse(&cx.meta, &self.call_meta_defaults)?;
         let permit = self.call_limiter.acquire_permit(&cx.ct).await?;
+        if let Some(client) = cx.client_info() {
+            self.connection.name_client(&client.name);
+        }
         let run = self.runs.open(meta.run.take(), meta.resume)?;
         let tool = request.name.clone().into_owned();
         let mut input = Value::Object(request.arguments.take().unwrap_or_default());

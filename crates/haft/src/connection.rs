@@ -21,6 +21,9 @@ use crate::shared::RuntimeError;
 use crate::sidecar::Sidecars;
 use crate::skills::lists_skills;
 
+/// Characters of a client's name that runs record.
+const CLIENT_CHARS_MAX: usize = 64;
+
 /// A connection of one front end to haft. Cloning is cheap. The sidecars are removed with the last clone and the last
 /// run, unless they are [kept](Connection::keep_outputs).
 #[derive(Clone)]
@@ -66,6 +69,12 @@ impl Connection {
     /// Returns the run `id`, to be resumed as `resume` says. Each handle that starts over has separate replay cursors.
     pub fn resume(&self, id: RunId, resume: ResumeMode) -> Run {
         Run::new(&self.runs, Arc::clone(&self.state), id, resume)
+    }
+
+    /// Names the client behind the front end, such as an editor or an agent. Runs that begin from now on record the name. The
+    /// first name counts.
+    pub fn name_client(&self, name: &str) {
+        let _ = self.state.client.set(haft_contract::cut(name, CLIENT_CHARS_MAX));
     }
 
     /// Returns whether a run was begun by the same kind of front end, and in the same workspace.

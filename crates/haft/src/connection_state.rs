@@ -1,7 +1,7 @@
 //! The state of one connection: its todo list, its rules, its sidecars and the tools that it shows. It does not know
 //! how runs begin.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use haft_contract::{ConnectionStore, Contract, RunId, SubagentSummary, Todo, TodoStore, ToolId};
 use haft_policy::{Conditions, Rule, RuleSet};
@@ -29,6 +29,9 @@ mod rules;
 /// The front end of connections that drive plans. The calls of a run that such a connection began are nodes of its
 /// plan. Other front ends cannot make calls in it, because haft would take these for answers of nodes.
 pub const PLAN_FRONT_END: &str = "plan";
+
+/// The member of a run's settings that names the client behind the front end.
+pub const CLIENT_SETTING: &str = "client";
 
 /// The options with which a front end opens a connection.
 pub struct ConnectionOptions {
@@ -81,6 +84,8 @@ pub(crate) struct ConnectionState {
     pub(crate) id: String,
     /// The kind of front end, as runs record it.
     pub(crate) front_end: String,
+    /// The name of the client behind the front end, once it is known. Runs that begin later record it.
+    pub(crate) client: OnceLock<String>,
     /// Shared by a connection and its restricted connections: the answers of a person hold in all of them, within the
     /// restrictions of each.
     pub(crate) rules: Arc<ConnectionRules>,
@@ -132,6 +137,7 @@ impl ConnectionState {
             shared,
             id: options.id,
             front_end: options.front_end,
+            client: OnceLock::new(),
             rules,
             asker: options.asker,
             holds_repeated_calls: options.holds_repeated_calls,
@@ -169,6 +175,7 @@ impl ConnectionState {
             shared: Arc::clone(&self.shared),
             id: self.id.clone(),
             front_end: self.front_end.clone(),
+            client: self.client.clone(),
             rules: Arc::clone(&self.rules),
             asker: Arc::clone(&self.asker),
             holds_repeated_calls: self.holds_repeated_calls,
@@ -183,6 +190,20 @@ impl ConnectionState {
             restrictions: narrowed,
             subagents: narrowing.subagents.into(),
         })
+    }
+
+    /// Returns the settings that a run records: those of the runtime, and the client, if it is known.
+    pub(crate) fn recorded_settings(&self) -> String {
+        let settings = &self.shared.parts.settings;
+        let members = serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(settings);
+        match (self.client.get(), members) {
+            (Some(client), Ok(mut members)) => {
+                members.insert(CLIENT_SETTING.to_owned(), client.as_str().into());
+                serde_json::Value::Object(members).to_string()
+            }
+            // Settings that are no object are recorded as they are.
+            (Some(_), Err(_)) | (None, _) => settings.clone(),
+        }
     }
 
     /// Returns the rules that hold now.

@@ -61,7 +61,9 @@ pub use background::{
 pub use call::{Call, TaskAttempt};
 pub use catalog::{Catalog, CatalogWatcher};
 pub use connection::Connection;
-pub use connection_state::{ConnectionOptions, PLAN_FRONT_END, ToolListing, ToolListingWatcher};
+pub use connection_state::{
+    CLIENT_SETTING, ConnectionOptions, PLAN_FRONT_END, ToolListing, ToolListingWatcher,
+};
 pub use explain::{AccessExplanation, CallExplanation};
 pub use granted_places::AD_HOC_PATTERN;
 pub use model_view::{ModelView, SHOWN_CHARS_DEFAULT, SHOWN_CHARS_MIN};

@@ -273,7 +273,7 @@ impl RunState {
             root: parts.roots.workspace().to_string_lossy().into_owned(),
             started_at_ms: parts.clock.now_ms(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            settings: parts.settings.clone(),
+            settings: self.connection.recorded_settings(),
         };
         let tenure = self.runs.acquire_lease(&self.tracker, new_run).await?;
         if tenure.driver.admits(&self.connection.front_end) {
