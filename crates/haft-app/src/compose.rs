@@ -78,7 +78,7 @@ pub fn unknown_tool(registry: &Registry, name: &str) -> String {
 ///
 /// Fails if the journal cannot be opened, or if a rule or a list of tools names something unknown.
 pub async fn runtime(settings: &EffectiveSettings, host: &AppHost) -> Result<Runtime, AppError> {
-    let journal = settings.durability.journal.open();
+    let journal = open_journal(settings, host);
     runtime_opening(journal, &AvailableTools::find(settings, host).await?, settings, host).await
 }
 
@@ -92,7 +92,7 @@ pub async fn tool_runtime(
     host: &AppHost,
     tool: &str,
 ) -> Result<Runtime, AppError> {
-    let journal = settings.durability.journal.open();
+    let journal = open_journal(settings, host);
     let tools = AvailableTools::find_with(settings, host, ServerDiscovery::Tool(tool)).await?;
     runtime_opening(journal, &tools, settings, host).await
 }
@@ -107,7 +107,7 @@ pub async fn serving_runtime(
     settings: &EffectiveSettings,
     host: &AppHost,
 ) -> Result<Runtime, AppError> {
-    let journal = settings.durability.journal.open();
+    let journal = open_journal(settings, host);
     let tools = AvailableTools::find_with(settings, host, ServerDiscovery::Serving).await?;
     runtime_opening(journal, &tools, settings, host).await
 }
@@ -115,7 +115,7 @@ pub async fn serving_runtime(
 /// Returns a runtime like [`serving_runtime`], for agents that a person talks to. They have a further tool, by which one agent hands
 /// over to another.
 async fn agent_runtime(settings: &EffectiveSettings, host: &AppHost) -> Result<Runtime, AppError> {
-    let journal = settings.durability.journal.open();
+    let journal = open_journal(settings, host);
     let mut tools = AvailableTools::find_with(settings, host, ServerDiscovery::Serving).await?;
     tools.add(plan_exit_tool())?;
     runtime_opening(journal, &tools, settings, host).await
@@ -132,7 +132,7 @@ pub async fn runtime_of(
     settings: &EffectiveSettings,
     host: &AppHost,
 ) -> Result<Runtime, AppError> {
-    runtime_opening(settings.durability.journal.open(), tools, settings, host).await
+    runtime_opening(open_journal(settings, host), tools, settings, host).await
 }
 
 /// Returns a runtime that records calls in a journal that is being opened.
@@ -174,7 +174,7 @@ pub async fn plan_runtime(
     settings: &EffectiveSettings,
     host: &AppHost,
 ) -> Result<Runtime, AppError> {
-    let journal = settings.durability.journal.open();
+    let journal = open_journal(settings, host);
     let mut parts = recording_parts(journal, tools, settings, host).await?;
     add_plan_tools(&mut parts, settings)?;
     let runtime = Runtime::new(parts)?;
@@ -284,6 +284,18 @@ fn runtime_parts(
         on_repeat: settings.durability.on_repeat,
         settings: record::settings_record(settings),
     })
+}
+
+/// Begins to open the journal of the settings. Mentions a journal that is new, because its owner may have expected another one.
+fn open_journal(
+    settings: &EffectiveSettings,
+    host: &AppHost,
+) -> impl Future<Output = Result<Arc<dyn Journal>, AppError>> + Send + use<> {
+    let journal = &settings.durability.journal;
+    if journal.is_missing() {
+        host.mention(format!("this begins a new journal, {journal}"));
+    }
+    journal.open()
 }
 
 /// The parts from which a confined process is started.

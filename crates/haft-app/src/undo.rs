@@ -14,7 +14,7 @@ use haft_snapshot::{
 
 use crate::process_identity;
 
-pub use headline::headline;
+pub use headline::{count_changed_lines, headline};
 pub use perform::UndoRequest;
 pub use report::{report_json, selection_words, skip_reason_text};
 pub use repositories::{changed_repositories, repositories_json};

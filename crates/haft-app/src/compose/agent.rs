@@ -21,10 +21,10 @@ use crate::host::AppHost;
 use crate::settings::EffectiveSettings;
 use crate::{agents, calendar, compose, id, skills};
 
+pub use crate::records::AGENT_FRONT_END as FRONT_END;
+
 /// The agent of a new session, unless the settings or the front end name another one.
 const AGENT_DEFAULT: &str = "build";
-/// The kind of front end that runs of agents are recorded with.
-pub const FRONT_END: &str = "agent";
 /// The task of a run in which haft itself looks where an agent works.
 const SURROUNDINGS_NODE: &str = "surroundings";
 /// Longest look at a repository before a session, in milliseconds.

@@ -1,6 +1,8 @@
 //! The calls of a run that were undone. Each undo is a call in a separate run.
 
-use haft_journal::{CallQuery, CallStatus, Journal, JournalError, RunQuery, RunRow, SessionId};
+use haft_journal::{
+    CallQuery, CallRow, CallStatus, Journal, JournalError, RunQuery, RunRow, SessionId,
+};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -46,17 +48,22 @@ pub async fn find_undo_references(
     {
         let calls = CallQuery { limit: 1, ..CallQuery::of_run(later.id.clone()) };
         let Some(call) = journal.calls(calls).await?.pop() else { continue };
-        if call.tool != UNDO_TOOL || call.status != CallStatus::Succeeded {
+        if call.status != CallStatus::Succeeded {
             continue;
         }
-        let input: Option<Value> = serde_json::from_str(&call.input).ok();
-        let of = input.as_ref().and_then(|input| input.get("of")?.as_str());
-        if let Some(of) = of.filter(is_meant) {
-            let (of, by, at_ms) = (of.to_owned(), call.id().to_string(), call.started_at_ms);
+        if let Some(of) = undone_by(&call).filter(|of| is_meant(&of.as_str())) {
+            let (by, at_ms) = (call.id().to_string(), call.started_at_ms);
             undone.push(UndoReference { of, by, at_ms });
         }
     }
     Ok(undone)
+}
+
+/// Returns what a call undid, in the words of [`UndoReference::of`], if it is an undo.
+pub fn undone_by(call: &CallRow) -> Option<String> {
+    let input: Value = serde_json::from_str(&call.input).ok()?;
+    let of = input.get("of").filter(|_| call.tool == UNDO_TOOL)?;
+    of.as_str().map(str::to_owned)
 }
 
 fn is_of_run(of: &str, run: &str) -> bool {

@@ -28,6 +28,13 @@ pub fn headline(change: &PathChange) -> String {
     }
 }
 
+/// Returns how many lines a unified diff adds and removes. Its first two lines name the files.
+pub fn count_changed_lines(unified: &[u8]) -> (usize, usize) {
+    let lines = unified.split(|byte| *byte == b'\n').skip(2);
+    let count = |mark: u8| lines.clone().filter(|line| line.first() == Some(&mark)).count();
+    (count(b'+'), count(b'-'))
+}
+
 fn described(state: &Recorded) -> String {
     match state {
         Recorded::Directory { .. } => "/".to_owned(),
