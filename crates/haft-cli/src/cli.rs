@@ -7,11 +7,15 @@ use crate::arguments::setting_args::SettingArgs;
 use crate::commands;
 
 /// Run the tools of AI agents
-///
-/// Every call is validated, checked against capabilities and permissions, written to a journal, executed within its
-/// limits and answered with one envelope, whatever front end it comes from.
 #[derive(Parser)]
-#[command(name = "haft", version, max_term_width = 100, after_long_help = EXIT_HELP)]
+#[command(
+    name = "haft",
+    version,
+    max_term_width = 100,
+    help_template = "{after-help}",
+    after_help = SCREEN,
+    after_long_help = EXIT_HELP
+)]
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) settings: SettingArgs,
@@ -19,7 +23,30 @@ pub(crate) struct Cli {
     pub(crate) command: CliCommand,
 }
 
-const EXIT_HELP: &str = "\
+/// The commands on one screen. It names every command that is not hidden.
+pub(crate) const SCREEN: &str = "\
+Run the tools of AI agents: each call checked, confined, recorded, undoable.
+
+Usage: haft [OPTIONS] COMMAND     (haft COMMAND --help says more about one)
+
+Agents       agent, do       Talk to an agent; have a request planned and done
+             sessions, agents, skills, acp
+Tools        call, bash      Call a tool: haft call read path=README.md
+             sandbox         Run a program confined: haft sandbox -- npm test
+             tools, registry
+Plans        plan            Run, resume, check, draw and make plans
+History      log, show       List the runs; show one: haft show last
+             diff, undo      See what a run changed; bring it back
+             runs, inspect
+Permissions  permissions     See, explain and change what agents may do
+             trust           Let a haft.toml take effect
+Connect      mcp, serve      Offer the tools to MCP clients; use MCP servers
+Setup        init, doctor    Write a haft.toml; check this machine
+             completions
+Options      --root DIR, --json, --preset NAME and more: haft --help";
+
+/// What the long help says after the screen.
+pub(crate) const EXIT_HELP: &str = "\
 Exit status:
   0   done
   1   the call failed
@@ -30,22 +57,30 @@ Exit status:
   6   the tools on offer cannot do what was asked (haft plan make, haft do)
   70  haft itself is at fault
 
-Files:
-  haft.toml in the working directory or above it says what an agent may do there. Until you trust
-  it (haft trust), it can restrict what is allowed, but not extend it.
-  What you allowed for a project when you were asked is in the directory projects beside the journal;
-  haft permissions list shows it.
-  The journal is journal.sqlite in $HAFT_STATE_DIR, else $XDG_STATE_HOME/haft, else
-  ~/.local/state/haft; HAFT_DB or the manifest may name another one.";
+A run is named by its id, by the beginning of an id that no other id shares, by last, or by last~1 for the one before. A \
+call is a run and a number, such as last/5.
+
+haft.toml in the working directory or above it says what an agent may do there. Until you trust it (haft trust), it can \
+restrict what is allowed, but not extend it. What you allowed for a project when you were asked is in the directory projects \
+beside the journal; haft permissions list shows it.
+
+The journal is journal.sqlite in $HAFT_STATE_DIR, else $XDG_STATE_HOME/haft, else ~/.local/state/haft; HAFT_DB or the \
+manifest may name another one. haft doctor says which one is in use.";
 
 #[derive(Subcommand)]
 pub(crate) enum CliCommand {
     Call(commands::call::CallArgs),
+    Bash(commands::bash::BashArgs),
+    Sandbox(commands::sandbox::SandboxArgs),
     Do(commands::do_request::DoArgs),
     Tools(commands::tools::ToolsArgs),
+    #[command(hide = true)]
     Run(commands::run::RunArgs),
+    #[command(hide = true)]
     Resume(commands::resume::ResumeArgs),
     Plan(commands::plan::PlanArgs),
+    Log(commands::log::LogArgs),
+    Show(commands::runs::RunsShowArgs),
     Runs(commands::runs::RunsArgs),
     Asks(commands::asks::AsksArgs),
     Diff(commands::diff::DiffArgs),

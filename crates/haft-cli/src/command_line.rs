@@ -1,6 +1,7 @@
 //! Errors of the command line. clap words them, with two exceptions: an error in a value from the environment names the
 //! variable, and with --json the error is printed as JSON too.
 
+mod help;
 mod read;
 
 use std::ffi::OsString;
@@ -8,6 +9,7 @@ use std::ffi::OsString;
 use clap::error::{ContextKind, ContextValue};
 use clap::{Command, CommandFactory};
 
+pub(crate) use self::help::{documented_command, whole_command};
 pub(crate) use self::read::parse_command_line;
 use crate::cli::Cli;
 use crate::error::{CommandError, CommandStatus};

@@ -16,7 +16,7 @@ use haft_app::calendar::rfc3339;
 use haft_app::quote;
 use haft_app::{AppError, AppErrorKind, NextStep};
 
-/// The exit statuses of haft. There are no others.
+/// The exit statuses of haft. There are no others, except those of a program that haft ran for its user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CommandStatus {
     /// Everything was done, or the reader of the output closed the pipe.
@@ -35,6 +35,8 @@ pub(crate) enum CommandStatus {
     Missing,
     /// haft itself is at fault.
     Bug,
+    /// The status of the program that `haft sandbox` ran.
+    Program(u8),
 }
 
 impl CommandStatus {
@@ -49,6 +51,7 @@ impl CommandStatus {
             Self::Partly => 5,
             Self::Missing => 6,
             Self::Bug => 70,
+            Self::Program(status) => i32::from(status),
         }
     }
 
@@ -330,7 +333,7 @@ impl From<JournalError> for CommandError {
                 Self::failed(&err).kind(CommandErrorKind::AskEnded).hint(shown)
             }
             JournalError::UnknownRun { .. } => {
-                Self::usage(err).kind(CommandErrorKind::UnknownRun).hint("haft runs list")
+                Self::usage(err).kind(CommandErrorKind::UnknownRun).hint("haft log")
             }
             JournalError::Unreachable { .. } => Self::usage(err).kind(CommandErrorKind::JournalUnreachable),
             // A lock ends with its process. The hint does not propose another journal: it would not know these runs.

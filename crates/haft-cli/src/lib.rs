@@ -30,7 +30,7 @@ use std::ffi::OsString;
 use std::future::Future;
 use std::pin::Pin;
 
-use clap::CommandFactory as _;
+use clap_complete::CompleteEnv;
 
 use crate::arguments::cli_context::CliContext;
 use crate::arguments::hint;
@@ -69,6 +69,8 @@ fn main_of(runner: CommandRunner) -> ! {
             Some("please report these lines and the command that you ran"),
         );
     }));
+    // A shell that completes a word asks the program itself.
+    CompleteEnv::with_factory(command_line::whole_command).bin("haft").complete();
     let status = std::panic::catch_unwind(|| run(runner)).unwrap_or(CommandStatus::Bug);
     // Returning would wait for threads that may be in the middle of a blocking read.
     std::process::exit(status.code());
@@ -112,6 +114,9 @@ fn run_of_agent(cli: Cli) -> CommandResult {
         CliCommand::Plan(PlanArgs { command: PlanCommand::Make(args) }) => {
             block_on(agent_program::make_plan::run(args, cx))
         }
+        CliCommand::Plan(
+            args @ PlanArgs { command: PlanCommand::Run(_) | PlanCommand::Resume(_) },
+        ) => block_on(commands::plan::run_plan_command(args, cx, Some(named_models))),
         CliCommand::Mcp(McpArgs { placement, command: None }) => {
             block_on(commands::mcp::run(&placement, cx, Some(named_models)))
         }
@@ -127,10 +132,14 @@ fn run_of_haft(cli: Cli) -> CommandResult {
     match cli.command {
         CliCommand::Sessions(args) => block_on(commands::sessions::run(args, &cx()?)),
         CliCommand::Call(args) => block_on(commands::call::run(args, &cx()?)),
+        CliCommand::Bash(args) => block_on(commands::bash::run(args, &cx()?)),
+        CliCommand::Sandbox(args) => block_on(commands::sandbox::run(args, &cx()?)),
         CliCommand::Tools(args) => block_on(commands::tools::run(&args, &cx()?)),
         CliCommand::Run(args) => block_on(commands::run::run(args, &cx()?, None)),
         CliCommand::Resume(args) => block_on(commands::resume::run(args, &cx()?, None)),
-        CliCommand::Plan(args) => block_on(commands::plan::run(args, &cx()?)),
+        CliCommand::Plan(args) => block_on(commands::plan::run_plan_command(args, &cx()?, None)),
+        CliCommand::Log(args) => block_on(commands::log::run(&args, &cx()?)),
+        CliCommand::Show(args) => block_on(commands::runs::run_show(args, &cx()?)),
         CliCommand::Asks(args) => block_on(commands::asks::run(args, &cx()?)),
         CliCommand::Runs(args) => block_on(commands::runs::run(args, &cx()?)),
         CliCommand::Diff(args) => block_on(commands::diff::run(args, &cx()?)),
@@ -149,12 +158,16 @@ fn run_of_haft(cli: Cli) -> CommandResult {
         CliCommand::Agents(args) => block_on(commands::agents::run(&args, &cx()?)),
         CliCommand::Skills(args) => commands::skills::run(&args, &cx()?),
         CliCommand::Doctor(args) => block_on(commands::doctor::run(&args, &cx()?)),
-        CliCommand::Init(args) => commands::init::run(&args, &cx()?),
+        CliCommand::Init(args) => block_on(commands::init::run(&args, &cx()?)),
         CliCommand::Trust(args) => block_on(commands::trust::run(&args, &cx()?)),
         CliCommand::Connect(args) => block_on(commands::connect::run(&args, &cx()?)),
-        CliCommand::Completions(args) => commands::completions::run(&args, Cli::command()),
-        CliCommand::HelpMarkdown(args) => commands::help_markdown::run(&args, Cli::command()),
-        CliCommand::ManPages(args) => commands::man_pages::run(&args, Cli::command()),
+        CliCommand::Completions(args) => commands::completions::run(&args),
+        CliCommand::HelpMarkdown(args) => {
+            commands::help_markdown::run(&args, command_line::documented_command())
+        }
+        CliCommand::ManPages(args) => {
+            commands::man_pages::run(&args, command_line::documented_command())
+        }
         CliCommand::Agent(args) => {
             let cx = cx()?;
             commands::agent::run_on_engine(&args, &cx)

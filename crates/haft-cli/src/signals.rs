@@ -18,10 +18,7 @@ pub(crate) fn stop_token() -> Result<CancellationToken, CommandError> {
         signals.next_signal().await;
         stop.cancel();
         signals.next_signal().await;
-        exit_in_doubt(
-            "stopped before the call ended: it is not known what it did",
-            "haft runs list",
-        );
+        exit_in_doubt("stopped before the call ended: it is not known what it did", "haft log");
     });
     Ok(token)
 }

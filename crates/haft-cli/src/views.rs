@@ -6,6 +6,7 @@ pub(crate) mod drawing;
 pub(crate) mod format;
 pub(crate) mod outcome;
 pub(crate) mod output;
+pub(crate) mod pager;
 pub(crate) mod path_text;
 pub(crate) mod plan;
 pub(crate) mod remedy;

@@ -8,7 +8,9 @@ use haft_app::quote;
 use haft_app::without_passwords;
 
 /// Commands that look into the journal.
-const JOURNAL_COMMANDS: [&str; 6] = [
+const JOURNAL_COMMANDS: [&str; 8] = [
+    "haft log",
+    "haft show ",
     "haft runs ",
     "haft diff ",
     "haft undo ",

@@ -73,7 +73,7 @@ impl RunAddressArgs {
         let resume = self.resume.unwrap_or_default();
         if named.is_none() && resume != ResumeMode::Continue {
             let message = "--resume replay starts a run over, and no run is named: give --run";
-            return Err(CommandError::usage(message).hint("haft runs list"));
+            return Err(CommandError::usage(message).hint("haft log"));
         }
         let run = match named {
             Some(run) => RunId::parse(run).map_err(CommandError::usage)?,

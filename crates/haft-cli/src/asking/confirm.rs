@@ -28,6 +28,17 @@ pub(crate) async fn ask_choice(
     ask_on_terminal(None, move |terminal| read_choice(&prompt, answers, terminal)).await
 }
 
+/// Asks on standard error, and returns the line that is typed, without blanks around it. Returns `None` without a terminal, and
+/// at the end of the input. The caller escapes those parts of the question that others wrote.
+pub(crate) async fn ask_line(question: &str) -> Option<String> {
+    if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
+        return None;
+    }
+    let prompt = question.to_owned();
+    let typed = ask_on_terminal(None, move |terminal| terminal.read_answer(&prompt)).await?;
+    typed.map(|line| line.trim().to_owned())
+}
+
 fn read_choice(prompt: &str, answers: &[&str], screen: &mut impl QuestionScreen) -> Option<usize> {
     for _ in 0..ANSWER_TRIES_MAX {
         let Some(line) = screen.read_answer(prompt) else {

@@ -6,8 +6,9 @@
 
 use std::ffi::OsString;
 
-use clap::{Args as _, Command, FromArgMatches as _, Parser as _};
+use clap::{Args as _, Command, FromArgMatches as _};
 
+use super::help::whole_command;
 use crate::arguments::setting_args::SettingArgs;
 use crate::cli::Cli;
 use crate::commands;
@@ -18,11 +19,15 @@ type CommandBuilder = fn(Command) -> Command;
 /// The commands by name. A command that is missing here still works, with a slower start.
 const COMMANDS: &[(&str, CommandBuilder)] = &[
     ("call", commands::call::CallArgs::augment_args),
+    ("bash", commands::bash::BashArgs::augment_args),
+    ("sandbox", commands::sandbox::SandboxArgs::augment_args),
     ("do", commands::do_request::DoArgs::augment_args),
     ("tools", commands::tools::ToolsArgs::augment_args),
     ("run", commands::run::RunArgs::augment_args),
     ("resume", commands::resume::ResumeArgs::augment_args),
     ("plan", commands::plan::PlanArgs::augment_args),
+    ("log", commands::log::LogArgs::augment_args),
+    ("show", commands::runs::RunsShowArgs::augment_args),
     ("runs", commands::runs::RunsArgs::augment_args),
     ("diff", commands::diff::DiffArgs::augment_args),
     ("undo", commands::undo::UndoArgs::augment_args),
@@ -50,7 +55,10 @@ const COMMANDS: &[(&str, CommandBuilder)] = &[
 pub(crate) fn parse_command_line(words: &[OsString]) -> Result<Cli, clap::Error> {
     let matches = command_for_words(words).try_get_matches_from(words);
     let read = matches.and_then(|mut matches| Cli::from_arg_matches_mut(&mut matches));
-    read.or_else(|_| Cli::try_parse_from(words))
+    read.or_else(|_| {
+        let matches = whole_command().try_get_matches_from(words);
+        matches.and_then(|mut matches| Cli::from_arg_matches_mut(&mut matches))
+    })
 }
 
 /// Returns the definition of the command line with the commands that the words name.
@@ -145,8 +153,8 @@ mod tests {
         ];
         for line in lines {
             let words = words(line);
-            let (Err(found), Err(all)) = (parse_command_line(&words), Cli::try_parse_from(&words))
-            else {
+            let all = whole_command().try_get_matches_from(&words);
+            let (Err(found), Err(all)) = (parse_command_line(&words), all) else {
                 panic!("{line} is understood");
             };
             assert_eq!(found.render().to_string(), all.render().to_string(), "{line}");

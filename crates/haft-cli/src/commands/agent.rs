@@ -2,6 +2,7 @@
 
 use clap::Args;
 
+use crate::arguments::candidates;
 use crate::arguments::cli_context::CliContext;
 use crate::arguments::input;
 use crate::engine::{Engine, EngineArgs, EngineCommand};
@@ -43,13 +44,13 @@ pub(crate) struct AgentArgs {
     /// Agent to talk to: build, unless the manifest names another one ([agent] default)
     ///
     /// A session that --resume names keeps the agent that it was begun with.
-    #[arg(long, value_name = "NAME", conflicts_with = "resume")]
+    #[arg(long, value_name = "NAME", conflicts_with = "resume", add = candidates::agents())]
     pub(crate) agent: Option<String>,
     /// Session to resume, as haft sessions list shows it, or last for the one used last in this workspace
     ///
     /// Without a prompt, an interrupted turn continues. The session keeps its model, unless --model names another one here:
     /// that model answers from then on.
-    #[arg(long, value_name = "SESSION")]
+    #[arg(long, value_name = "SESSION", add = candidates::sessions())]
     pub(crate) resume: Option<String>,
     /// Ask no questions, not even on a terminal: refuse each call that would need an answer
     #[arg(long)]

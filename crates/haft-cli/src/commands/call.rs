@@ -9,11 +9,13 @@ use clap::Args;
 use haft::{Asker, Call, Clock as _, RunError, Runtime, SystemClock};
 use haft_contract::{Envelope, ErrorCode, RunId};
 use haft_journal::{CallOrder, CallQuery, CallRow, CallStatus as RowStatus, JournalError};
+use serde_json::{Map, Value};
 
+use crate::arguments::candidates;
 use crate::arguments::cli_context::CliContext;
 use crate::arguments::hint;
-use crate::arguments::input;
 use crate::arguments::run_address::{RunAddress, RunAddressArgs};
+use crate::arguments::{input, input_words};
 use crate::asking::TerminalAsker;
 use crate::error::{CommandError, CommandResult, CommandStatus};
 use crate::signals;
@@ -30,8 +32,9 @@ use haft_app::{compose, quote};
 #[derive(Args)]
 #[command(after_long_help = "\
 Examples:
+  haft call read path=README.md start_line=10
+  haft call bash cmd='git status' opts.timeout_ms=5000
   haft call read '{\"path\":\"README.md\"}'
-  haft call bash '{\"cmd\":\"git status\"}'
   haft call apply_patch @request.json
   haft call --allow-host docs.rs bash '{\"cmd\":\"curl https://docs.rs\"}'
   jq -n '{pattern: \"TODO\"}' | haft call grep -
@@ -47,10 +50,13 @@ and the second is answered from the record, which is said on standard error. Cal
 two get names (--call ID): each is executed once, and recalled by its name.")]
 pub(crate) struct CallArgs {
     /// The tool's id, as haft tools list shows it
+    #[arg(add = candidates::tools())]
     tool: String,
-    /// The input as JSON, @FILE to read it from a file, or - for standard input
-    #[arg(default_value = "{}")]
-    input: String,
+    /// The input as KEY=VALUE words, as JSON, @FILE to read JSON from a file, or - for standard input
+    ///
+    /// A value is read as the tool's schema says. KEY:=JSON gives a value as JSON, and opts.cwd=src a member of a member. A list
+    /// can be given item by item.
+    input: Vec<String>,
     /// Ask no questions, not even on a terminal: refuse each call that would need an answer
     #[arg(long)]
     headless: bool,
@@ -64,13 +70,72 @@ pub(crate) struct CallArgs {
     placement: RunAddressArgs,
 }
 
+/// The commands that make one call.
+const COMMANDS: [&str; 3] = ["call", "bash", "sandbox"];
+
+/// A call that a command makes, and how it ends.
+pub(crate) struct CommandCall<'a> {
+    pub(crate) tool: &'a str,
+    pub(crate) input: CallInput<'a>,
+    /// Asks no questions.
+    pub(crate) headless: bool,
+    /// The driver's name of the call.
+    pub(crate) driver_call_id: Option<&'a str>,
+    pub(crate) placement: &'a RunAddressArgs,
+    /// Prints the answer, and returns the status of the command. Without one, the command prints it for a person.
+    pub(crate) print: Option<fn(&Envelope) -> CommandResult>,
+}
+
+/// The input of a call.
+pub(crate) enum CallInput<'a> {
+    /// As it is.
+    Value(Value),
+    /// Words, which the tool's schema gives their types.
+    Words(&'a [String]),
+}
+
 /// Runs the command.
 pub(crate) async fn run(args: CallArgs, cx: &CliContext) -> CommandResult {
-    let input = input::read(&args.tool, &args.input)?;
+    let input = match args.input.as_slice() {
+        [] => CallInput::Value(Value::Object(Map::new())),
+        words if words.iter().all(|word| input_words::is_word(word)) => CallInput::Words(words),
+        [json] => CallInput::Value(match input::read(&args.tool, json) {
+            Ok(value) => value,
+            Err(err) => return Err(with_example(err, &args.tool, json, cx).await),
+        }),
+        // The error names the word that is none.
+        words => CallInput::Value(input_words::read_words(words, None)?),
+    };
+    let call = CommandCall {
+        tool: &args.tool,
+        input,
+        headless: args.headless,
+        driver_call_id: args.call.as_deref(),
+        placement: &args.placement,
+        print: None,
+    };
+    make_call(call, cx).await
+}
+
+/// Returns the error about an input that is not JSON, with the line to type. The error stays as it is if the tool is not known.
+async fn with_example(err: CommandError, tool: &str, given: &str, cx: &CliContext) -> CommandError {
+    let is_text = !given.starts_with(['{', '[', '@']) && given != "-";
+    let Ok(settings) = cx.resolve_settings() else { return err };
+    let Ok(registry) = compose::registry(&settings, &cx.host).await else { return err };
+    let Some(contract) = registry.contract(tool) else { return err };
+    let words = input_words::example_words(&contract.parameters, is_text.then_some(given));
+    match words.is_empty() || given.starts_with('@') || given == "-" {
+        true => err,
+        false => err.hint(format!("haft call {} {words}", quote::shell(tool))),
+    }
+}
+
+/// Makes a call, and prints its answer.
+pub(crate) async fn make_call(args: CommandCall<'_>, cx: &CliContext) -> CommandResult {
     let settings = cx.resolve_settings()?;
     let RunAddress { run: run_id, position: place, resume } =
         args.placement.run_address(&settings.scope, cx.host.now_ms())?;
-    let runtime = compose::tool_runtime(&settings, &cx.host, &args.tool).await?;
+    let runtime = compose::tool_runtime(&settings, &cx.host, args.tool).await?;
     compose::recover(&runtime, &cx.host).await?;
     let session = compose::open_connection(&runtime, &settings, &cx.host, "cli")?;
     let run = session.resume(run_id, resume);
@@ -78,12 +143,21 @@ pub(crate) async fn run(args: CallArgs, cx: &CliContext) -> CommandResult {
     // The person at the terminal, if there is one.
     let asker = (!args.headless).then(|| TerminalAsker::new(&settings.project)).flatten();
     let asker = asker.map(|asker| Arc::new(asker) as Arc<dyn Asker>);
+    let input = match args.input {
+        CallInput::Value(ref input) => input.clone(),
+        CallInput::Words(words) => {
+            let registry = runtime.registry();
+            let schema = registry.contract(args.tool).map(|contract| &contract.parameters);
+            input_words::read_words(words, schema)
+                .map_err(|err| err.hint(format!("haft tools show {}", quote::shell(args.tool))))?
+        }
+    };
     let call = Call {
         task_attempt: place,
-        driver_call_id: args.call.clone(),
+        driver_call_id: args.driver_call_id.map(str::to_owned),
         cancellation: signals::stop_token()?,
         asker,
-        ..Call::new(&args.tool, input)
+        ..Call::new(args.tool, input)
     };
     // The sidecar is all that is left of a long output; old ones are swept away by later commands.
     session.keep_outputs();
@@ -93,13 +167,16 @@ pub(crate) async fn run(args: CallArgs, cx: &CliContext) -> CommandResult {
     let envelope = match envelope {
         Ok(envelope) => envelope,
         Err(err) => {
-            return Err(unrecorded_call_error(&runtime, &args.tool, run.id(), begun_ms, err).await);
+            return Err(unrecorded_call_error(&runtime, args.tool, run.id(), begun_ms, err).await);
         }
     };
     let status = CommandStatus::of_envelope(&envelope);
     if cx.setting_args.json {
         output::write_json(&envelope)?;
         return Ok(status);
+    }
+    if let Some(print) = args.print {
+        return print(&envelope);
     }
     let metadata = envelope.metadata();
     if let Some(warning) = &metadata.retry_warning {
@@ -180,8 +257,8 @@ async fn unrecorded_call_error(
 }
 
 /// Returns a command that gets further than this call did.
-fn hint(args: &CallArgs, run: &RunId, envelope: &Envelope) -> Option<String> {
-    let tool = quote::shell(&args.tool);
+fn hint(args: &CommandCall<'_>, run: &RunId, envelope: &Envelope) -> Option<String> {
+    let tool = quote::shell(args.tool);
     match envelope.code()? {
         ErrorCode::ToolNotFound => {
             let refusal = envelope.metadata().refusal.as_deref();
@@ -202,7 +279,8 @@ fn hint(args: &CallArgs, run: &RunId, envelope: &Envelope) -> Option<String> {
                 .skip(1)
                 .map(|word| quote::shell(&without_passwords(&word.to_string_lossy())))
                 .collect();
-            let call = words.iter().position(|word| word == "call").map_or(0, |call| call + 1);
+            let is_command = |word: &String| COMMANDS.contains(&word.as_str());
+            let call = words.iter().position(is_command).map_or(0, |call| call + 1);
             words.insert(call, options);
             Some(format!("haft {}", words.join(" ")))
         }

@@ -5,7 +5,6 @@ use std::fmt::Write as _;
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
 
-use anstream::{AutoStream, ColorChoice};
 use clap::Args;
 use clap::builder::styling::{AnsiColor, Effects, Style};
 use haft::RootChanges;
@@ -13,13 +12,15 @@ use haft_snapshot::{PathChangeKind, PathState as Recorded, UnifiedDiff, quote_pa
 use serde_json::{Value, json};
 
 use super::undo::{
-    changes_of_calls, open_journal, print_remarks, resolve_selection, selection, snapshot_history,
-    warn_unrecorded_calls,
+    NamedSelection, changes_of_calls, open_journal, print_remarks, resolve_selection,
+    snapshot_history, warn_unrecorded_calls,
 };
+use crate::arguments::candidates;
 use crate::arguments::cli_context::CliContext;
 use crate::error::{CommandError, CommandResult, CommandStatus};
 use crate::views::output;
-use haft_app::undo::{changed_repositories, headline, repositories_json};
+use crate::views::pager;
+use haft_app::undo::{changed_repositories, count_changed_lines, headline, repositories_json};
 
 const FILES: Style = Style::new().effects(Effects::BOLD);
 const ADDED: Style = AnsiColor::Green.on_default();
@@ -34,14 +35,13 @@ const PLACE: Style = AnsiColor::Cyan.on_default();
 #[derive(Args)]
 #[command(after_long_help = "\
 Examples:
-  haft diff nightly/main/0/1/3
-  haft diff --stat nightly
-  haft diff last")]
+  haft diff               What the run or session that was used last changed
+  haft diff last/3        What its third call changed
+  haft diff --stat k7f    The paths that a run changed, by its short id")]
 pub(crate) struct DiffArgs {
-    /// The call, run/node/iteration/attempt/seq as haft runs show spells it, or a run, or last for the run that was used
-    /// last in this workspace
-    #[arg(value_name = "CALL|RUN")]
-    target: String,
+    /// The run, or a call of it, such as last/3; the run that was used last in this workspace unless given
+    #[arg(value_name = "RUN|CALL", add = candidates::runs())]
+    target: Option<String>,
     /// List the paths, without the text
     #[arg(long)]
     stat: bool,
@@ -50,9 +50,9 @@ pub(crate) struct DiffArgs {
 /// Runs the command.
 pub(crate) async fn run(args: DiffArgs, cx: &CliContext) -> CommandResult {
     let settings = cx.resolve_settings()?;
-    let of = selection(&args.target)?;
+    let named = NamedSelection::parse(args.target.as_deref())?;
     let journal = open_journal(&settings).await?;
-    let of = resolve_selection(of, &*journal, &settings).await?;
+    let of = resolve_selection(&named, &*journal, &settings).await?;
     let history = snapshot_history(&journal, &settings, &cx.host);
     let roots = changes_of_calls(&history, &of).await?;
     warn_unrecorded_calls(&history, &of, &roots).await?;
@@ -105,12 +105,19 @@ pub(crate) async fn run(args: DiffArgs, cx: &CliContext) -> CommandResult {
     if roots.iter().all(is_unchanged) {
         output::print_note("no change was recorded");
     }
-    for root in &roots {
+    pager::write_paged(&changes_text(&roots, args.stat)?)?;
+    Ok(CommandStatus::Done)
+}
+
+/// Returns the changes in every root, as a terminal or a pipe gets them.
+fn changes_text(roots: &[RootChanges], is_stat: bool) -> Result<String, CommandError> {
+    let mut written = String::new();
+    for root in roots {
         if roots.len() > 1 {
-            output::write_data(&format!("in {}:", quote_path(root.root())))?;
+            push_line(&mut written, &format!("in {}:", quote_path(root.root())));
         }
         for text in changed_repositories(root) {
-            output::write_data(&format!("unknown {text}"))?;
+            push_line(&mut written, &format!("unknown {text}"));
         }
         let mut unknown: Option<PathBuf> = None;
         for change in root.changes() {
@@ -124,12 +131,9 @@ pub(crate) async fn run(args: DiffArgs, cx: &CliContext) -> CommandResult {
             let unified = root.unified(&change).map_err(CommandError::failed)?;
             let mut line = headline(&change);
             let remark = match &unified {
-                UnifiedDiff::Text(text) if args.stat => {
-                    // The first two lines name the files.
-                    let lines = text.split(|byte| *byte == b'\n').skip(2);
-                    let count =
-                        |mark: u8| lines.clone().filter(|line| line.first() == Some(&mark)).count();
-                    Some(format!("+{} -{}", count(b'+'), count(b'-')))
+                UnifiedDiff::Text(text) if is_stat => {
+                    let (added, removed) = count_changed_lines(text);
+                    Some(format!("+{added} -{removed}"))
                 }
                 UnifiedDiff::Text(_) | UnifiedDiff::Nothing => None,
                 UnifiedDiff::Binary => Some("not text".to_owned()),
@@ -140,15 +144,31 @@ pub(crate) async fn run(args: DiffArgs, cx: &CliContext) -> CommandResult {
             if let Some(remark) = remark {
                 let _ = write!(line, "  {remark}");
             }
-            output::write_data(&line)?;
+            push_line(&mut written, &line);
             if let UnifiedDiff::Text(text) = unified
-                && !args.stat
+                && !is_stat
             {
-                output::write_coloured_data(&shown(&text))?;
+                push_text(&mut written, &shown(&text));
             }
         }
     }
-    Ok(CommandStatus::Done)
+    Ok(written)
+}
+
+/// Adds a line that holds names which others chose. A terminal gets none of the characters that would control it.
+fn push_line(written: &mut String, line: &str) {
+    match std::io::stdout().is_terminal() {
+        true => push_text(written, &haft_contract::escape_controls(line)),
+        false => push_text(written, line),
+    }
+}
+
+/// Adds a text, ended by a newline.
+fn push_text(written: &mut String, text: &str) {
+    written.push_str(text);
+    if !text.is_empty() && !text.ends_with('\n') {
+        written.push('\n');
+    }
 }
 
 /// Returns the text of files for standard output. A terminal gets none of the characters that would control it.
@@ -160,10 +180,7 @@ fn shown(text: &[u8]) -> String {
     } else {
         text.into_owned()
     };
-    match AutoStream::choice(&stdout) {
-        ColorChoice::Never => text,
-        ColorChoice::Auto | ColorChoice::Always | ColorChoice::AlwaysAnsi => coloured(&text),
-    }
+    if output::stdout_has_colours() { coloured(&text) } else { text }
 }
 
 /// Returns a text, whose first two lines name the files, with what was added and removed in colours.

@@ -1,4 +1,7 @@
-//! `haft init`: writes a manifest to start from, with every setting in comments.
+//! `haft init`: writes a short manifest to start from, or one with every setting in comments. A person at a terminal is asked what
+//! it should say.
+
+mod questions;
 
 use std::fs::{DirBuilder, OpenOptions};
 use std::io::{self, Write};
@@ -7,6 +10,7 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use clap::Args;
 use serde::Serialize;
 
+use self::questions::InitAnswers;
 use crate::arguments::cli_context::CliContext;
 use crate::error::{CommandError, CommandResult, CommandStatus};
 use haft_app::TrustStore;
@@ -26,20 +30,32 @@ const OWNER_DIRECTORY_MODE: u32 = 0o700;
 
 /// Write a haft.toml to start from
 ///
-/// The file lists every setting of a manifest in comments, and holds for this directory and those below it. haft trusts the
-/// new file; after a change, haft trust trusts it again. With --user, the file is your own configuration, which holds for
-/// all of your projects.
+/// On a terminal, haft asks three questions: what agents may do without asking, which hosts commands reach, and which files no
+/// agent reads. The file holds for this directory and those below it. haft trusts the new file; after a change, haft trust
+/// trusts it again. With --user, the file is your own configuration, which holds for all of your projects.
 #[derive(Args)]
 #[command(after_long_help = "\
 Examples:
   haft init
+  haft init --all-settings        List every setting in comments
   haft init --root ~/src/project
   haft init --user                Write ~/.config/haft/haft.toml")]
 pub(crate) struct InitArgs {
     /// Write your own configuration, for all of your projects
     #[arg(long)]
     user: bool,
+    /// List every setting of a manifest in comments, and ask nothing
+    #[arg(long, conflicts_with = "user")]
+    all_settings: bool,
 }
+
+/// What a person does next.
+const NEXT_STEPS: &str = "\
+next:
+  haft call read path=README.md    see how a call is answered
+  haft permissions list            see what agents may do here
+  haft mcp                         offer the tools to an MCP client, which starts this
+  haft log                         see what was done";
 
 #[derive(Serialize)]
 struct InitReport<'a> {
@@ -47,8 +63,8 @@ struct InitReport<'a> {
 }
 
 /// Runs the command.
-pub(crate) fn run(args: &InitArgs, cx: &CliContext) -> CommandResult {
-    let (path, text, mode) = match (args.user, &cx.setting_args.root) {
+pub(crate) async fn run(args: &InitArgs, cx: &CliContext) -> CommandResult {
+    let (path, mode) = match (args.user, &cx.setting_args.root) {
         (true, _) => {
             let path = user_configuration::path(&cx.host).ok_or_else(|| {
                 CommandError::usage("there is no home directory for your own configuration")
@@ -61,10 +77,17 @@ pub(crate) fn run(args: &InitArgs, cx: &CliContext) -> CommandResult {
                     CommandError::usage(format!("{} cannot be made: {err}", directory.display()))
                 })?;
             }
-            (path, USER_TEMPLATE, OWNER_FILE_MODE)
+            (path, OWNER_FILE_MODE)
         }
-        (false, Some(root)) => (root.join(FILE_NAME), TEMPLATE, SHARED_FILE_MODE),
-        (false, None) => (cx.host.working_directory()?.join(FILE_NAME), TEMPLATE, SHARED_FILE_MODE),
+        (false, Some(root)) => (root.join(FILE_NAME), SHARED_FILE_MODE),
+        (false, None) => (cx.host.working_directory()?.join(FILE_NAME), SHARED_FILE_MODE),
+    };
+    let text = match (args.user, args.all_settings) {
+        (true, _) => USER_TEMPLATE.to_owned(),
+        (false, true) => TEMPLATE.to_owned(),
+        // A file that is there already stays, so nothing is asked about it.
+        (false, false) if path.exists() || cx.setting_args.json => InitAnswers::default().text(),
+        (false, false) => questions::ask().await.text(),
     };
     let written = OpenOptions::new()
         .write(true)
@@ -84,7 +107,8 @@ pub(crate) fn run(args: &InitArgs, cx: &CliContext) -> CommandResult {
     let file = ManifestFile::read(&path)?;
     TrustStore::new(cx.host.state().trust()).grant(&file, cx.host.now_ms())?;
     cx.print_answer(&InitReport { path: file.path() }, || {
-        format!("wrote {}", file.path().display())
+        let wrote = format!("wrote {}", file.path().display());
+        if args.user { wrote } else { format!("{wrote}\n\n{NEXT_STEPS}") }
     })?;
     Ok(CommandStatus::Done)
 }

@@ -32,6 +32,11 @@ pub(crate) async fn run(
     }
     let RunAddress { run, position: place, resume } =
         args.run_address(&settings.scope, cx.host.now_ms())?;
+    let journal = &settings.durability.journal;
+    if journal.is_missing() && !std::io::stderr().is_terminal() {
+        // A client may start haft with fewer variables than its user has. Its log then says where the calls are.
+        output::print_note(format_args!("this begins a new journal, {journal}"));
+    }
     let runtime = compose::serving_runtime(&settings, &cx.host).await?;
     // A client waits for the list of tools, which needs no recovery.
     let recovery = tokio::spawn(compose::recover_meanwhile(&runtime, &cx.host));

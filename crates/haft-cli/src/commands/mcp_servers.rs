@@ -5,6 +5,7 @@ mod add;
 mod list;
 mod login;
 mod logout;
+mod package;
 mod remove;
 mod test;
 
@@ -43,6 +44,8 @@ Examples:
                                     Retry what a run did, with the same keys
   haft mcp add time -- ~/venv/bin/mcp-server-time
                                     Use the tools of a server
+  haft mcp add --npm @modelcontextprotocol/server-memory
+                                    Install a server, and use its tools
   haft mcp test time                Start it, and see what haft makes of its tools"
 )]
 pub(crate) struct McpArgs {
@@ -59,6 +62,8 @@ pub(crate) enum McpCommand {
     /// Writes a table [mcp.NAME] at the end of haft.toml, and makes the file if there is none. If haft.toml was trusted, it
     /// stays trusted; if it was not, trust it with haft trust. With --user, the server is for all of your projects. The
     /// server is granted nothing unless --read, --write or --host say so. haft mcp test NAME shows whether it works.
+    ///
+    /// With --npm or --pypi, haft installs the package once and adds the program of the package.
     Add(McpAddArgs),
     /// List the servers, how each is started, and how many tools it has
     List,

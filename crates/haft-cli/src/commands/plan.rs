@@ -1,5 +1,5 @@
-//! `haft plan`: checks, draws and makes plans, and runs none. Each subcommand has a file below `plan/`. `haft run` runs a
-//! plan.
+//! `haft plan`: checks, draws, makes and runs plans. Each subcommand has a file below `plan/`. `haft run` and `haft resume` are
+//! other names of two of them.
 
 mod check;
 pub(crate) mod make;
@@ -7,17 +7,22 @@ mod show;
 
 use clap::{Args, Subcommand};
 
+use super::resume::{self, ResumeArgs};
+use super::run::{self, RunArgs};
 use crate::arguments::cli_context::CliContext;
 use crate::error::CommandResult;
+use crate::plan_run::ModelOpener;
 use crate::programs;
 
-/// Check, draw and make plans
+/// Run, resume, check, draw and make plans
 ///
 /// A plan is a JSON text: nodes that call tools, which of them wait for which, and whose output is the output of the
-/// whole. docs/plans.md describes it. haft run executes one.
+/// whole. docs/plans.md describes it.
 #[derive(Args)]
 #[command(after_long_help = "\
 Examples:
+  haft plan run report.json
+  haft plan resume last
   haft plan check report.json
   haft plan show report.json
   haft plan show report.json --format svg > report.svg")]
@@ -28,14 +33,22 @@ pub(crate) struct PlanArgs {
 
 #[derive(Subcommand)]
 pub(crate) enum PlanCommand {
+    Run(RunArgs),
+    Resume(ResumeArgs),
     Check(check::PlanCheckArgs),
     Show(show::PlanShowArgs),
     Make(make::PlanMakeArgs),
 }
 
-/// Runs the command.
-pub(crate) async fn run(args: PlanArgs, cx: &CliContext) -> CommandResult {
+/// Runs the command. Without models, what needs one is handed to the program that has them.
+pub(crate) async fn run_plan_command(
+    args: PlanArgs,
+    cx: &CliContext,
+    models: Option<ModelOpener>,
+) -> CommandResult {
     match args.command {
+        PlanCommand::Run(args) => run::run(args, cx, models).await,
+        PlanCommand::Resume(args) => resume::run(args, cx, models).await,
         PlanCommand::Check(args) => check::run(&args, cx).await,
         PlanCommand::Show(args) => show::run(&args, cx.setting_args.json),
         PlanCommand::Make(_) => programs::replace_with(programs::AGENT, &cx.host),

@@ -15,6 +15,7 @@ use self::add::RegistryAddArgs;
 use crate::arguments::cli_context::CliContext;
 use crate::error::CommandResult;
 
+pub(crate) use self::add::add_path;
 pub(crate) use self::directory_scan::{ScannedDirectory, scan_entries};
 
 /// Check, list and register Python tools

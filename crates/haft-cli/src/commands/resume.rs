@@ -2,12 +2,13 @@
 //! repeated.
 
 use clap::Args;
-use haft_contract::RunId;
 use haft_journal::RunQuery;
 use haft_plan::drive::{PlanRunError, RunStartMode, finished_plan, recorded_plan};
 use haft_plan::{PlanInput, check};
 
+use crate::arguments::candidates;
 use crate::arguments::cli_context::CliContext;
+use crate::arguments::latest::{self, check_run_name};
 use crate::engine::{Engine, EngineArgs, EngineCommand};
 use crate::error::{CommandError, CommandErrorKind, CommandResult, CommandStatus};
 use crate::model::ModelArgs;
@@ -41,7 +42,8 @@ Examples:
 
 What was allowed by --allow is not kept with the run: name it again.")]
 pub(crate) struct ResumeArgs {
-    /// The run, as haft runs list shows it
+    /// The run: its id, its short id as haft log shows it, or last for the one that was used last in this workspace
+    #[arg(add = candidates::runs())]
     run: String,
     /// Retry nodes that failed for good, whatever their effect
     ///
@@ -75,18 +77,23 @@ pub(crate) async fn run(
     cx: &CliContext,
     models: Option<ModelOpener>,
 ) -> CommandResult {
-    let run = RunId::parse(&args.run).map_err(CommandError::usage)?;
+    check_run_name(&args.run)?;
     if args.engine.engine == Some(Engine::Temporal) {
         return resume_on_engine(args, cx);
     }
     let settings = cx.resolve_settings()?;
     let unknown = || {
-        CommandError::usage(format!("there is no run {run} in the journal"))
+        CommandError::usage(format!("there is no run {} in the journal", args.run))
             .kind(CommandErrorKind::UnknownRun)
-            .hint("haft runs list")
+            .hint("haft log")
     };
     let journal = settings.durability.journal.open_to_read().await?.ok_or_else(unknown)?;
-    let query = RunQuery { run: Some(run.clone()), ..RunQuery::default() };
+    let named = latest::find_run(&args.run, &*journal, || latest::workspace(&settings)).await?;
+    if let Some(told) = named.latest_note() {
+        output::print_note(told);
+    }
+    let run = named.id();
+    let query = RunQuery::of_run(run.clone());
     let row = journal.runs(query).await?.into_iter().next().ok_or_else(unknown)?;
     let kept = recorded_plan(&*journal, &run).await.map_err(|err| match err {
         PlanRunError::Journal(err) => CommandError::from(err),

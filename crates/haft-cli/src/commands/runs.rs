@@ -15,26 +15,32 @@ mod text;
 mod verify;
 
 use clap::{Args, Subcommand};
-use haft_contract::RunId;
+use haft_contract::{CallAddress, RunId};
 use haft_journal::Journal;
 
+use crate::arguments::call_address::CallName;
 use crate::arguments::cli_context::CliContext;
 use crate::arguments::latest;
 use crate::error::{CommandError, CommandErrorKind, CommandResult};
 use haft_app::settings;
 
 pub(crate) use in_doubt::DOUBTS_SHOWN_MAX;
+pub(crate) use show::RunsShowArgs;
 
 /// Show the records of the journal, and manage them
 ///
-/// A run is one piece of work: the calls of one MCP connection, one haft call, or one session of an agent. Times are UTC.
+/// A run is one piece of work: the calls of one MCP connection, one haft call, or one session of an agent. haft log lists the
+/// runs of this workspace, and haft show shows one. Times are UTC.
+///
+/// A run is named by its id, by the beginning of an id that no other id shares, by last, or by last~1 for the one before. A
+/// call is named by its run and its number: last/5.
 #[derive(Args)]
 #[command(after_long_help = "\
 Examples:
   haft runs list
-  haft runs show run_01jd3k8x5m9q2w7y4t6r8v0c3z
-  haft runs show nightly/build/0/1/3
-  haft runs show last
+  haft runs show k7f
+  haft runs show last/3
+  haft runs tail
   haft runs tail --json | jq .tool
   haft runs settle nightly/build/0/1/3 not-happened
   haft runs export --since 7d > week.jsonl
@@ -47,12 +53,17 @@ pub(crate) struct RunsArgs {
 #[derive(Subcommand)]
 enum RunsCommand {
     List(list::RunsListArgs),
-    Show(show::RunsShowArgs),
+    Show(RunsShowArgs),
     Tail(tail::RunsTailArgs),
     Export(export::RunsExportArgs),
     Verify(verify::RunsVerifyArgs),
     Settle(settle::RunsSettleArgs),
     Prune(prune::RunsPruneArgs),
+}
+
+/// Runs `haft show`, which is `haft runs show` under a shorter name.
+pub(crate) async fn run_show(args: RunsShowArgs, cx: &CliContext) -> CommandResult {
+    run(RunsArgs { command: RunsCommand::Show(args) }, cx).await
 }
 
 /// Runs the command.
@@ -99,7 +110,12 @@ async fn find_named_run(
     Ok(latest::find_run(name, journal, root).await?.id())
 }
 
-/// Returns the error of a command about a named run where there is no journal.
-fn no_journal_error(run: &str) -> CommandError {
-    if run == latest::LAST { latest::no_run_error() } else { latest::unknown_run_error(run) }
+/// Returns the call of that name.
+async fn find_named_call(
+    name: &CallName,
+    journal: &dyn Journal,
+    cx: &CliContext,
+) -> Result<CallAddress, CommandError> {
+    let root = || latest::workspace_of(&cx.setting_args, &cx.host);
+    Ok(name.find(journal, root).await?.0)
 }

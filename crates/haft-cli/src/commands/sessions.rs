@@ -15,7 +15,7 @@ use clap::{Args, Subcommand};
 use haft_journal::{Journal, SessionId, SessionRow};
 
 use crate::arguments::cli_context::CliContext;
-use crate::arguments::latest::{self, LAST, find_session, no_session_error};
+use crate::arguments::latest::{self, find_session, no_session_error};
 use crate::error::{CommandError, CommandResult};
 use haft_app::settings::EffectiveSettings;
 
@@ -81,15 +81,20 @@ impl WorkspaceSessions {
     /// Returns the session of that name, and the journal that it is in.
     async fn find_session(&self, named: &str) -> Result<(&dyn Journal, SessionRow), CommandError> {
         let Some(journal) = self.journal.as_deref() else {
-            return Err(if named == LAST {
-                no_session_error()
-            } else {
-                unknown_session_error(named)
-            });
+            return Err(no_journal_error(named));
         };
         let id: SessionId = find_session(named, &self.root, journal).await?;
         let session = journal.session(&id).await?.ok_or_else(|| unknown_session_error(named))?;
         Ok((journal, session))
+    }
+}
+
+/// Returns the error of a command about a named session where there is no journal.
+fn no_journal_error(named: &str) -> CommandError {
+    if latest::is_recent_name(named) {
+        no_session_error(named)
+    } else {
+        unknown_session_error(named)
     }
 }
 

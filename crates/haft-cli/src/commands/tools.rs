@@ -1,16 +1,20 @@
 //! `haft tools`: which tools there are, for people and as APIs take them, and which of them fit a few words.
 
+use std::path::PathBuf;
+
 use clap::{Args, Subcommand};
 use haft_contract::Contract;
 use haft_contract::limits::TOOL_MATCHES_MAX;
 
+use super::registry::add_path;
+use crate::arguments::candidates;
 use crate::arguments::cli_context::CliContext;
 use crate::error::{CommandError, CommandResult, CommandStatus};
 use crate::next_step::command_of;
 use crate::views::format::{ToolListArgs, print_list, print_one};
 use haft_app::{NextStep, compose, skills};
 
-/// List the tools, find some, or show one
+/// List the tools, find some, show one, or add one
 #[derive(Args)]
 #[command(after_long_help = "\
 Examples:
@@ -18,6 +22,7 @@ Examples:
   haft tools list --format openai > tools.json
   haft tools list --format openai --strict > tools.json
   haft tools show grep
+  haft tools add ./price.py
   haft tools search send a message
   haft tools list --profile smithers --json")]
 pub(crate) struct ToolsArgs {
@@ -46,9 +51,18 @@ enum ToolsCommand {
         #[command(flatten)]
         form: ToolListArgs,
     },
+    /// Offer a Python tool from now on
+    ///
+    /// Registers the directory of the file in haft.toml, as haft registry add does. A file beside haft.toml, or outside of its
+    /// directory, is first copied into the directory tools there. Then says whether the tool can be used.
+    Add {
+        /// The file of a Python tool, or a directory of such files
+        path: PathBuf,
+    },
     /// Show one tool with its parameters
     Show {
         /// The tool's id
+        #[arg(add = candidates::tools())]
         tool: String,
         #[command(flatten)]
         form: ToolListArgs,
@@ -93,6 +107,7 @@ pub(crate) async fn run(args: &ToolsArgs, cx: &CliContext) -> CommandResult {
             })?;
             print_one(form, &published(contract))?;
         }
+        ToolsCommand::Add { path } => return add_path(path, cx).await,
     }
     Ok(CommandStatus::Done)
 }

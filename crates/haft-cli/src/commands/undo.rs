@@ -8,14 +8,15 @@ use std::sync::Arc;
 
 use clap::Args;
 use haft::{CallSelection, RootChanges, SnapshotHistory, SnapshotHistoryError};
-use haft_contract::{AttemptAddress, CallAddress, Envelope, RunId};
+use haft_contract::{CallAddress, Envelope};
 use haft_journal::Journal;
 use haft_snapshot::{OverwritePolicy, RestoreReport};
 
 use self::text::UndoReport;
-use crate::arguments::call_address;
+use crate::arguments::call_address::CallName;
+use crate::arguments::candidates;
 use crate::arguments::cli_context::CliContext;
-use crate::arguments::latest;
+use crate::arguments::latest::{self, LAST};
 use crate::error::{CommandError, CommandErrorKind, CommandResult, CommandStatus};
 use crate::views::output;
 use crate::views::remedy;
@@ -38,20 +39,19 @@ pub(super) type UnrecordedCall = (CallAddress, String);
 #[derive(Args)]
 #[command(after_long_help = "\
 Examples:
-  haft undo nightly/main/0/1/3        Undo one call
-  haft undo --to nightly/main/0/1/3   Undo every later call of its run
-  haft undo nightly                   Undo a whole run
-  haft undo last                      Undo the whole run or session that was used last
-  haft undo --dry-run nightly         Show what would be brought back
+  haft undo               Undo the run or session that was used last
+  haft undo last/3        Undo its third call
+  haft undo --to last/3   Undo what it did after its third call
+  haft undo k7f           Undo a run by its short id, as haft log shows it
+  haft undo --dry-run     Show what would be brought back
 
 Exit status:
   0  All of it is as it was before
   1  Nothing was undone: something is in the way, or a process executes the run
   5  Partly undone: what was not recorded stays, and is listed")]
 pub(crate) struct UndoArgs {
-    /// The call, run/node/iteration/attempt/seq as haft runs show spells it, or a run, or last for the run that was used
-    /// last in this workspace
-    #[arg(value_name = "CALL|RUN", required_unless_present = "to", conflicts_with = "to")]
+    /// The run, or a call of it, such as last/3; the run that was used last in this workspace unless given
+    #[arg(value_name = "RUN|CALL", conflicts_with = "to", add = candidates::runs())]
     target: Option<String>,
     /// Undo what the run did after this call
     #[arg(long, value_name = "CALL")]
@@ -66,14 +66,13 @@ pub(crate) struct UndoArgs {
 
 /// Runs the command.
 pub(crate) async fn run(args: UndoArgs, cx: &CliContext) -> CommandResult {
-    let of = match (&args.to, &args.target) {
-        (Some(to), _) => CallSelection::After(call_address::parse(to)?),
-        (None, Some(target)) => selection(target)?,
-        (None, None) => return Err(CommandError::usage("name the call or the run to undo")),
+    let named = match &args.to {
+        Some(to) => NamedSelection::After(CallName::parse(to)?),
+        None => NamedSelection::parse(args.target.as_deref())?,
     };
     let settings = cx.resolve_settings()?;
     let journal = open_journal(&settings).await?;
-    let of = resolve_selection(of, &*journal, &settings).await?;
+    let of = resolve_selection(&named, &*journal, &settings).await?;
     let history = snapshot_history(&journal, &settings, &cx.host);
     check_idle(&history, &*journal, &of).await.map_err(|err| explained(err, &of))?;
     let roots = changes_of_calls(&history, &of).await?;
@@ -109,34 +108,53 @@ pub(crate) async fn run(args: UndoArgs, cx: &CliContext) -> CommandResult {
     }
 }
 
-/// Returns the calls that a name on the command line stands for.
-pub(super) fn selection(target: &str) -> Result<CallSelection, CommandError> {
-    if target.contains('/') {
-        return Ok(CallSelection::Call(call_address::parse(target)?));
-    }
-    Ok(CallSelection::Run(RunId::parse(target).map_err(CommandError::usage)?))
+/// Calls as a person names them.
+pub(super) enum NamedSelection {
+    /// One call.
+    Call(CallName),
+    /// The calls of a run after one of them.
+    After(CallName),
+    /// All calls of a run.
+    Run(String),
 }
 
-/// Returns the calls in the run that `last` stands for, and prints the name of that run first.
+impl NamedSelection {
+    /// Reads the name of a call or a run. Without one, the run that was used last is meant.
+    pub(super) fn parse(target: Option<&str>) -> Result<Self, CommandError> {
+        let target = target.unwrap_or(LAST);
+        if target.contains('/') {
+            return Ok(Self::Call(CallName::parse(target)?));
+        }
+        latest::check_run_name(target)?;
+        Ok(Self::Run(target.to_owned()))
+    }
+}
+
+/// Returns the calls that a person named. Prints the id of their run first, unless the person named it.
 pub(super) async fn resolve_selection(
-    of: CallSelection,
+    named: &NamedSelection,
     journal: &dyn Journal,
     settings: &EffectiveSettings,
 ) -> Result<CallSelection, CommandError> {
-    let name = of.run().as_str();
-    let named = latest::find_run(name, journal, || latest::workspace(settings)).await?;
-    if let Some(told) = named.latest_note() {
+    let root = || latest::workspace(settings);
+    let (selection, run) = match named {
+        NamedSelection::Call(name) => {
+            let (call, run) = name.find(journal, root).await?;
+            (CallSelection::Call(call), run)
+        }
+        NamedSelection::After(name) => {
+            let (call, run) = name.find(journal, root).await?;
+            (CallSelection::After(call), run)
+        }
+        NamedSelection::Run(name) => {
+            let run = latest::find_run(name, journal, root).await?;
+            (CallSelection::Run(run.id()), run)
+        }
+    };
+    if let Some(told) = run.latest_note() {
         output::print_note(told);
     }
-    let moved = |call: CallAddress| CallAddress {
-        scope: AttemptAddress { run: named.id(), ..call.scope },
-        ..call
-    };
-    Ok(match of {
-        CallSelection::Call(call) => CallSelection::Call(moved(call)),
-        CallSelection::After(call) => CallSelection::After(moved(call)),
-        CallSelection::Run(_) => CallSelection::Run(named.id()),
-    })
+    Ok(selection)
 }
 
 /// Opens the journal that the settings name.
@@ -144,7 +162,7 @@ pub(super) async fn open_journal(
     settings: &EffectiveSettings,
 ) -> Result<Arc<dyn Journal>, CommandError> {
     let journal = settings.durability.journal.open_to_read().await?;
-    journal.ok_or_else(|| CommandError::usage("nothing was recorded yet").hint("haft runs list"))
+    journal.ok_or_else(|| CommandError::usage("nothing was recorded yet").hint("haft log"))
 }
 
 /// Returns what was recorded around the calls of a journal.
@@ -167,7 +185,7 @@ pub(super) async fn changes_of_calls(
         SnapshotHistoryError::UnknownCall(_) => {
             CommandError::usage(err).hint(format!("haft runs show {}", of.run()))
         }
-        SnapshotHistoryError::UnknownRun(_) => CommandError::usage(err).hint("haft runs list"),
+        SnapshotHistoryError::UnknownRun(_) => CommandError::usage(err).hint("haft log"),
         err => CommandError::failed(err),
     })
 }

@@ -58,7 +58,7 @@ impl PlanStopTokens {
             }
             signals.next_signal().await;
             let message = "stopped before the calls ended: it is not known what they did";
-            exit_in_doubt(message, "haft runs list");
+            exit_in_doubt(message, "haft log");
         });
         Ok(stops)
     }

@@ -138,6 +138,20 @@ pub(crate) fn print_coloured_note(text: &str) {
     write_stderr(format_args!("{text}\n"));
 }
 
+/// Returns whether standard output shows colours.
+pub(crate) fn stdout_has_colours() -> bool {
+    anstream::AutoStream::choice(&io::stdout()) != ColorChoice::Never
+}
+
+/// Returns a text in a style, if standard output shows colours. The caller escapes those parts that others wrote.
+pub(crate) fn painted(style: Style, text: &str, has_colours: bool) -> String {
+    if has_colours && !text.is_empty() {
+        format!("{style}{text}{style:#}")
+    } else {
+        text.to_owned()
+    }
+}
+
 /// Returns whether standard error shows colours, for output that does not go through `anstream`.
 pub(crate) fn stderr_has_colours() -> bool {
     anstream::AutoStream::choice(&io::stderr()) != ColorChoice::Never

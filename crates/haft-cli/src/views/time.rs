@@ -1,8 +1,11 @@
 //! Ages, moments and durations as people write and read them. The calendar has the moments in RFC 3339.
 
-use haft_app::calendar::{DAY_MS, days_since_1970};
+use haft_app::calendar::{DAY_MS, day, days_since_1970};
 
 use crate::error::CommandError;
+
+/// Days after which a moment is shown as a date.
+const AGE_DAYS_MAX: u64 = 100;
 
 /// Returns a duration as a person reads it: `340 ms`, `12.3 s`, `4 min 5 s`.
 pub(crate) fn duration_in_words(duration_ms: u64) -> String {
@@ -11,6 +14,20 @@ pub(crate) fn duration_in_words(duration_ms: u64) -> String {
         0 => format!("{duration_ms} ms"),
         1..60 => format!("{seconds}.{tenths} s"),
         _ => format!("{} min {} s", seconds / 60, seconds % 60),
+    }
+}
+
+/// Returns how long ago something was, as a person reads it: `now`, `40s ago`, `3m ago`, `5h ago`, `2d ago`. What is older has a
+/// date.
+pub(crate) fn age_in_words(time_ms: u64, now_ms: u64) -> String {
+    let seconds = now_ms.saturating_sub(time_ms) / 1_000;
+    match seconds {
+        0..5 => "now".to_owned(),
+        5..60 => format!("{seconds}s ago"),
+        60..3_600 => format!("{}m ago", seconds / 60),
+        3_600..86_400 => format!("{}h ago", seconds / 3_600),
+        _ if seconds < AGE_DAYS_MAX * 86_400 => format!("{}d ago", seconds / 86_400),
+        _ => day(time_ms),
     }
 }
 
@@ -25,11 +42,16 @@ pub(crate) fn parse_age_ms(text: &str) -> Result<u64, CommandError> {
 
 /// Returns the moment that an age before now, a date or a moment names, in milliseconds since 1970.
 pub(crate) fn parse_since(text: &str, now_ms: u64) -> Result<u64, CommandError> {
-    let ago = age_ms(text).map(|age_ms| now_ms.saturating_sub(age_ms));
+    let midnight_ms = now_ms - now_ms % DAY_MS;
+    let ago = match text {
+        "today" => Some(midnight_ms),
+        "yesterday" => Some(midnight_ms.saturating_sub(DAY_MS)),
+        _ => age_ms(text).map(|age_ms| now_ms.saturating_sub(age_ms)),
+    };
     ago.or_else(|| moment_ms(text)).ok_or_else(|| {
         CommandError::usage(format!(
-            "{text:?} names no moment: expected an age such as 12h or 30d, or UTC such as 2026-01-31 or \
-             2026-01-31T09:05:00Z"
+            "{text:?} names no moment: expected an age such as 12h or 30d, today, yesterday, or UTC such as \
+             2026-01-31 or 2026-01-31T09:05:00Z"
         ))
     })
 }
@@ -91,6 +113,19 @@ mod tests {
     }
 
     #[test]
+    fn an_age_has_the_largest_unit_that_fits() {
+        let check = |seconds: u64, expect: &str| {
+            assert_eq!(age_in_words(1_000, 1_000 + seconds * 1_000), expect);
+        };
+        check(0, "now");
+        check(59, "59s ago");
+        check(200, "3m ago");
+        check(7_199, "1h ago");
+        check(99 * 86_400, "99d ago");
+        check(100 * 86_400, "1970-01-01");
+    }
+
+    #[test]
     fn what_is_spelled_is_read_back() {
         for time_ms in [0, 951_782_400_000, 4_107_542_399_999, 1_767_225_599_001] {
             assert_eq!(parse_since(&haft_app::calendar::rfc3339(time_ms), 0).unwrap(), time_ms);
@@ -101,6 +136,8 @@ mod tests {
         check("1970-01-02", Some(DAY_MS));
         check("1970-01-01T00:00:01.5Z", Some(1_500));
         check("3d", Some(7 * DAY_MS));
+        check("today", Some(10 * DAY_MS));
+        check("yesterday", Some(9 * DAY_MS));
         check("2w", Some(0));
         check("36h", Some(8 * DAY_MS + DAY_MS / 2));
         for text in [

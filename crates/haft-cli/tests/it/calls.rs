@@ -244,7 +244,7 @@ fn inputs_come_from_files_and_standard_input() {
         --- stderr
         error: the input is not JSON: EOF while parsing an object at line 1 column 1
 
-        hint: haft tools show read
+        hint: haft call read path=VALUE
         --- status 2
     "#]],
     );

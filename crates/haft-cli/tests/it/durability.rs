@@ -224,9 +224,9 @@ fn only_what_is_in_doubt_can_be_settled() {
         &["runs", "settle", "r1", "happened"],
         &expect![[r#"
             --- stderr
-            error: call "r1" is not valid: expected run/node/iteration/attempt/seq, found 1 of 5 parts
+            error: call "r1" is not valid: expected run/number, such as last/5, or run/node/iteration/attempt/seq, found 1 of 5 parts
 
-            hint: haft runs list
+            hint: haft log
             --- status 2
         "#]],
     );
@@ -370,7 +370,7 @@ fn a_call_of_the_same_name_is_recalled_and_another_one_refused() {
             --- stderr
             error: --resume replay starts a run over, and no run is named: give --run
 
-            hint: haft runs list
+            hint: haft log
             --- status 2
         "#]],
     );
@@ -499,13 +499,13 @@ fn an_export_has_every_run_and_call_as_a_line() {
         --- stderr
         error: no run is called "r3"
 
-        hint: haft runs list
+        hint: haft log
         --- status 2
     "#]],
     );
-    world.check(&["runs", "export", "--since", "yesterday"], &expect![[r#"
+    world.check(&["runs", "export", "--since", "sometime"], &expect![[r#"
         --- stderr
-        error: "yesterday" names no moment: expected an age such as 12h or 30d, or UTC such as 2026-01-31 or 2026-01-31T09:05:00Z
+        error: "sometime" names no moment: expected an age such as 12h or 30d, today, yesterday, or UTC such as 2026-01-31 or 2026-01-31T09:05:00Z
         --- status 2
     "#]]);
 }

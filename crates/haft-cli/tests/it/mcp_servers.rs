@@ -6,6 +6,7 @@ mod confinement;
 mod faults;
 mod login;
 mod official;
+mod packages;
 mod remote;
 mod wire;
 

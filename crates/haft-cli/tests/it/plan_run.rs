@@ -246,7 +246,7 @@ fn only_runs_of_plans_are_resumed() {
         --- stderr
         error: there is no run nothing in the journal
 
-        hint: haft runs list
+        hint: haft log
         --- status 2
     "#]],
     );
@@ -257,7 +257,7 @@ fn only_runs_of_plans_are_resumed() {
         --- stderr
         error: there is no run nothing in the journal
 
-        hint: haft runs list
+        hint: haft log
         --- status 2
     "#]],
     );

@@ -160,7 +160,7 @@ fn a_call_that_is_not_there_says_what_is_missing() {
         --- stderr
         error: no run is called "r2"
 
-        hint: haft runs list
+        hint: haft log
         --- status 2
     "#]],
     );
@@ -168,9 +168,9 @@ fn a_call_that_is_not_there_says_what_is_missing() {
         &["runs", "show", "r1", "9"],
         &expect![[r#"
         --- stderr
-        error: call "r1/9" is not valid: expected run/node/iteration/attempt/seq, found 2 of 5 parts
+        error: run r1 has no call 9
 
-        hint: haft runs list
+        hint: haft show r1
         --- status 2
     "#]],
     );
@@ -215,7 +215,7 @@ fn nothing_recorded_is_nothing_made() {
         --- stderr
         error: no run is called "r1"
 
-        hint: haft runs list
+        hint: haft log
         --- status 2
     "#]],
     );
@@ -225,7 +225,7 @@ fn nothing_recorded_is_nothing_made() {
         --- stderr
         error: no run is called "r1"
 
-        hint: haft runs list
+        hint: haft log
         --- status 2
     "#]],
     );
@@ -235,7 +235,7 @@ fn nothing_recorded_is_nothing_made() {
         --- stderr
         error: no run is called "r1"
 
-        hint: haft runs list
+        hint: haft log
         --- status 2
     "#]],
     );
@@ -374,7 +374,12 @@ fn tail_waits_for_the_first_run() {
         .unwrap();
     let mut said = String::new();
     BufReader::new(tail.stderr.take().unwrap()).read_line(&mut said).unwrap();
-    assert_eq!(said, "no runs were recorded yet; waiting for the first one\n");
+    let journal = world.path("state/journal.sqlite");
+    let expect = format!(
+        "no runs were recorded yet in the journal {}; waiting for the first one\n",
+        journal.display()
+    );
+    assert_eq!(said, expect);
     assert!(!world.path("state").exists());
     world.run(&["call", "--run", "r1", "read", r#"{"path":"notes.txt"}"#]);
     let mut line = String::new();
@@ -394,7 +399,7 @@ fn a_run_that_is_not_there_is_a_matter_of_usage() {
         --- stderr
         error: no run is called "r2"
 
-        hint: haft runs list
+        hint: haft log
         --- status 2
     "#]],
     );

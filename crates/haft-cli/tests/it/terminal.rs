@@ -16,6 +16,15 @@ pub(crate) struct Terminal {
 }
 
 impl Terminal {
+    /// Returns a terminal of so many columns and rows.
+    pub(crate) fn of_size(columns: u16, rows: u16) -> Self {
+        let terminal = Self::new();
+        let (ws_col, ws_row) = (columns, rows);
+        let size = rustix::termios::Winsize { ws_col, ws_row, ws_xpixel: 0, ws_ypixel: 0 };
+        rustix::termios::tcsetwinsize(&terminal.keyboard, size).unwrap();
+        terminal
+    }
+
     pub(crate) fn new() -> Self {
         let screen = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&screen).unwrap();

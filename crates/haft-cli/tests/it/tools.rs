@@ -344,3 +344,64 @@ fn tools_are_found_by_what_they_do() {
     "#]],
     );
 }
+
+/// A Python tool that needs nothing.
+const DOUBLE: &str = r#"METADATA = {
+    "name": "double",
+    "function": "run_double",
+    "description": "Returns twice a number.",
+    "parameters": {
+        "type": "object",
+        "properties": {"n": {"type": "integer", "description": "The number to double."}},
+        "required": ["n"],
+    },
+}
+
+
+def run_double(n):
+    return 2 * n
+"#;
+
+#[test]
+fn a_python_tool_is_added_by_its_file() {
+    let world = World::with_files();
+    world.write("elsewhere/double.py", DOUBLE);
+    let file = world.path("elsewhere/double.py");
+    let shown =
+        world.shown(&world.haft(&["tools", "add", file.to_str().unwrap()]).output().unwrap());
+    assert!(
+        shown.contains("wrote /world/work/haft.toml\n[[python]]\ndir = \"tools\"\n"),
+        "{shown}"
+    );
+    assert!(shown.contains("copied /world/elsewhere/double.py to tools/double.py"), "{shown}");
+    assert_eq!(world.run(&["call", "double", "n=21"]), "42\n");
+    // A second file goes to the same directory, and one that is there stays.
+    world.write("work/triple.py", &DOUBLE.replace("double", "triple").replace("2 * n", "3 * n"));
+    world.run(&["tools", "add", "triple.py"]);
+    assert_eq!(world.run(&["call", "triple", "n=2"]), "6\n");
+    world.check(
+        &["tools", "add", file.to_str().unwrap()],
+        &expect![[r#"
+            --- stderr
+            error: tools/double.py exists already and is left as it is
+
+            hint: haft registry check
+            --- status 2
+        "#]],
+    );
+    // A file in a directory of its own stays where it is.
+    world.write("work/more/quad.py", &DOUBLE.replace("double", "quad").replace("2 * n", "4 * n"));
+    world.run(&["tools", "add", "more/quad.py"]);
+    assert_eq!(world.run(&["call", "quad", "n=2"]), "8\n");
+    assert!(!world.path("work/tools/quad.py").exists());
+    world.check(
+        &["tools", "add", "notes.txt"],
+        &expect![[r#"
+            --- stderr
+            error: notes.txt is no Python tool: expected a file whose name ends in .py
+
+            hint: haft tools add FILE.py
+            --- status 2
+        "#]],
+    );
+}

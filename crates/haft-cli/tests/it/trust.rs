@@ -327,9 +327,16 @@ fn init_writes_what_it_trusts_and_overwrites_nothing() {
         &["init"],
         &expect![[r#"
         wrote /world/work/haft.toml
+
+        next:
+          haft call read path=README.md    see how a call is answered
+          haft permissions list            see what agents may do here
+          haft mcp                         offer the tools to an MCP client, which starts this
+          haft log                         see what was done
         --- status 0
     "#]],
     );
+    assert!(world.read("work/haft.toml").lines().count() <= 15);
     world.check(
         &["call", "read", r#"{"path":"notes.txt"}"#],
         &expect![[r#"

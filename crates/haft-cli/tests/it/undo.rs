@@ -123,7 +123,7 @@ fn what_cannot_be_shown_says_why() {
             --- stderr
             error: nothing was recorded yet
 
-            hint: haft runs list
+            hint: haft log
             --- status 2
         "#]],
     );

@@ -1,9 +1,10 @@
 //! Tests of `last`, in journals that are longer than one page, and in those with subagents and forks.
 
+use haft_app::compose::agent::FRONT_END;
 use haft_journal::limits::{QUERY_RUNS_MAX, QUERY_SESSIONS_MAX};
 use haft_journal::{
     Lease, LeaseOwner, LeaseRequest, MemoryJournal, NewRun, SessionDurability, SessionJournal as _,
-    SessionMode, SessionRecord, SessionStatus, TokenCounts,
+    SessionMode, SessionRecord, SessionRow, SessionStatus, TokenCounts,
 };
 
 use super::*;
@@ -143,4 +144,27 @@ async fn a_session_that_works_for_a_call_of_another_run_is_not_the_last() {
     record(&journal, child(4, 2, 9_000)).await;
     record(&journal, child(5, 3, 9_000)).await;
     assert_eq!(last_session(&journal).await, 1);
+}
+
+#[tokio::test]
+async fn names_count_back_from_the_last_and_ids_may_be_cut() {
+    let journal = MemoryJournal::new();
+    for (run, at_ms) in [("nightly", 2_000), ("daily", 3_000), ("weekly", 1_000)] {
+        begin(&journal, run, "cli", at_ms).await;
+    }
+    let find = async |named: &str| {
+        let found = find_run(named, &journal, || Ok(ROOT.to_owned())).await;
+        found.map(|run| run.id().to_string()).map_err(|err| err.message)
+    };
+    assert_eq!(find("last~0").await.unwrap(), "daily");
+    assert_eq!(find("last~1").await.unwrap(), "nightly");
+    assert_eq!(find("last~2").await.unwrap(), "weekly");
+    assert_eq!(find("we").await.unwrap(), "weekly");
+    assert!(find("last~3").await.unwrap_err().contains("it has fewer"));
+    assert!(find("last~-1").await.unwrap_err().contains("expected last~ and a number"));
+    begin(&journal, "weekly-2", "cli", 1_000).await;
+    assert!(find("wee").await.unwrap_err().contains("2 ids begin so"));
+    assert_eq!(find("weekly").await.unwrap(), "weekly");
+    // The caller says that there is none.
+    assert_eq!(find("monthly").await.unwrap(), "monthly");
 }

@@ -1,4 +1,4 @@
-//! `haft mcp add`: writes a table `[mcp.NAME]` at the end of haft.toml. It does not try out the server.
+//! `haft mcp add`: writes a table `[mcp.NAME]` at the end of haft.toml. A package is installed first. It does not try out the server.
 
 use std::path::Path;
 
@@ -6,6 +6,7 @@ use clap::Args;
 use serde::Serialize;
 use toml::Value;
 
+use super::package::ServerPackage;
 use crate::arguments::cli_context::CliContext;
 use crate::error::{CommandError, CommandResult, CommandStatus};
 use crate::manifest_edit::{ManifestEdit, ManifestPlace};
@@ -17,10 +18,22 @@ use haft_app::mcp_servers::{Download, grant_summary};
 #[derive(Clone, Args)]
 pub(crate) struct McpAddArgs {
     /// Name of the server, which its tools' ids begin with: lower-case letters, digits and underscores
-    name: String,
+    ///
+    /// With --npm or --pypi, the name follows from that of the package unless given.
+    #[arg(required_unless_present_any = ["npm", "pypi"])]
+    name: Option<String>,
     /// Address of a server that runs elsewhere
     #[arg(long, conflicts_with = "command")]
     url: Option<String>,
+    /// Package of npm that is the server: haft installs it into a separate directory, without its scripts
+    ///
+    /// The directory is ~/.local/share/haft/mcp/NAME. Everything that npm install takes is a package: a name, a name with a
+    /// version, a file or a directory. npm runs as you do; the server runs confined.
+    #[arg(long, value_name = "PACKAGE", conflicts_with_all = ["url", "command", "pypi"])]
+    npm: Option<String>,
+    /// Package of PyPI that is the server: haft installs it into a separate virtual environment
+    #[arg(long, value_name = "PACKAGE", conflicts_with_all = ["url", "command"])]
+    pypi: Option<String>,
     /// Variable of haft's environment that the server is given, such as a token (can be repeated)
     #[arg(long, value_name = "VARIABLE", conflicts_with = "url")]
     env: Vec<String>,
@@ -49,7 +62,7 @@ pub(crate) struct McpAddArgs {
     #[arg(long, hide = true)]
     yes: bool,
     /// The program that is the server, and its arguments
-    #[arg(last = true, required_unless_present = "url")]
+    #[arg(last = true, required_unless_present_any = ["url", "npm", "pypi"])]
     command: Vec<String>,
 }
 
@@ -64,6 +77,12 @@ struct McpAddReport<'a> {
 }
 
 impl McpAddArgs {
+    /// Returns the package to install, if the server is one.
+    fn package(&self) -> Option<ServerPackage<'_>> {
+        let npm = self.npm.as_deref().map(ServerPackage::Npm);
+        npm.or_else(|| self.pypi.as_deref().map(ServerPackage::PyPi))
+    }
+
     /// Returns the arguments with the paths that the file needs. The user's own configuration is about all directories, so
     /// that a relative path would mean another file.
     fn placed(&self, cx: &CliContext) -> Result<Self, CommandError> {
@@ -83,30 +102,40 @@ impl McpAddArgs {
 
 /// Runs the command.
 pub(super) fn run(args: &McpAddArgs, cx: &CliContext) -> CommandResult {
-    if let Some(problem) = server_name_problem(&args.name) {
-        return Err(CommandError::usage(problem));
+    let package = args.package();
+    let name = match (&args.name, &package) {
+        (Some(name), _) => name.clone(),
+        (None, Some(package)) => package.server_name(),
+        (None, None) => return Err(CommandError::usage("name the server")),
+    };
+    if let Some(problem) = server_name_problem(&name) {
+        return Err(CommandError::usage(problem).hint("haft mcp add NAME --npm PACKAGE"));
     }
     let place = ManifestPlace::of_option(args.user);
     let edit = ManifestEdit::open(place, &cx.setting_args, &cx.host)?;
-    if edit.parse(&edit.file)?.mcp.contains_key(&args.name) {
-        let (name, path) = (&args.name, edit.file.path().display());
+    if edit.parse(&edit.file)?.mcp.contains_key(&name) {
+        let path = edit.file.path().display();
         let message = format!("a server {name} is in {path} already");
         let user = if args.user { " --user" } else { "" };
         return Err(CommandError::usage(message).hint(format!("haft mcp remove{user} {name}")));
     }
-    let entry = text_of(&args.placed(cx)?)?;
+    let mut args = args.placed(cx)?;
+    if let Some(package) = &package {
+        args.command = package.install(&name, &cx.host)?;
+    }
+    let entry = text_of(&name, &args)?;
     let text = edit.with_entry(&entry)?;
     let changed = edit.write(text)?;
     let answer = McpAddReport {
         manifest: changed.file.path(),
         created: changed.is_new,
         trusted: changed.is_trusted,
-        name: &args.name,
+        name: &name,
     };
     // The grants of a server that is started here, and a warning if its program would be downloaded.
     let manifest = changed.file.parse()?;
     let mut about = String::new();
-    if let Some(entry) = manifest.mcp.get(&args.name).filter(|entry| entry.url.is_none()) {
+    if let Some(entry) = manifest.mcp.get(&name).filter(|entry| entry.url.is_none()) {
         about = match entry.requires.is_empty() {
             true => {
                 "granted: nothing; what it may read, change and reach is for requires.fs.read, requires.fs.write and \
@@ -116,14 +145,14 @@ pub(super) fn run(args: &McpAddArgs, cx: &CliContext) -> CommandResult {
             false => format!("granted: {}\n", grant_summary(entry)),
         };
         if let Some(download) = Download::of(entry) {
-            let install = download.install(&args.name);
+            let install = download.install(&name);
             let instead = install_commands(&install).replace('\n', "\n  ");
             let problem = install.problem;
             about.push_str(&format!("{problem}; install it once instead:\n  {instead}\n"));
         }
     }
     let next = match changed.is_trusted {
-        true => format!("see whether it works: haft mcp test {}", args.name),
+        true => format!("see whether it works: haft mcp test {name}"),
         false => changed.trust_note().trim_end().to_owned(),
     };
     let verb = if changed.is_new { "wrote" } else { "added to" };
@@ -133,9 +162,9 @@ pub(super) fn run(args: &McpAddArgs, cx: &CliContext) -> CommandResult {
 }
 
 /// Returns the table as it is written.
-fn text_of(args: &McpAddArgs) -> Result<String, CommandError> {
+fn text_of(name: &str, args: &McpAddArgs) -> Result<String, CommandError> {
     let list = |items: &[String]| Value::from(items.to_vec()).to_string();
-    let mut lines = vec![format!("[mcp.{}]", args.name)];
+    let mut lines = vec![format!("[mcp.{name}]")];
     if !args.command.is_empty() {
         lines.push(format!("command = {}", list(&args.command)));
     }

@@ -1,20 +1,25 @@
 //! `haft registry add`: writes a `[[python]]` entry at the end of haft.toml. The rest of the file stays as it is, and so does
 //! its trust.
 
+use std::io::Write as _;
 use std::path::{Component, Path, PathBuf};
 
 use clap::Args;
 use serde::Serialize;
 
-use super::check::RegistryCheckReport as Check;
+use super::check::{self, RegistryCheckReport as Check};
 use super::directory_scan::scan_entries;
 use crate::arguments::cli_context::CliContext;
 use crate::error::{CommandError, CommandResult};
 use crate::manifest_edit::{ManifestEdit, ManifestPlace};
+use crate::views::output;
 use crate::views::path_text::shown;
 use haft_app::manifest::PythonEntry;
 use haft_app::python::PythonDirectories;
 use haft_app::{python, settings};
+
+/// The directory beside haft.toml for tools that lie elsewhere.
+const TOOLS_DIRECTORY: &str = "tools";
 
 /// The directory to add.
 #[derive(Args)]
@@ -40,6 +45,70 @@ struct RegistryAddReport<'a> {
     /// Whether the entry holds.
     trusted: bool,
     check: Check<'a>,
+}
+
+/// Offers the Python tool of a file, or those of a directory, from now on.
+pub(crate) async fn add_path(path: &Path, cx: &CliContext) -> CommandResult {
+    let given = cx.host.working_directory()?.join(path);
+    let file = given
+        .canonicalize()
+        .map_err(|err| CommandError::usage(format!("{} cannot be used: {err}", path.display())))?;
+    if file.is_dir() {
+        return run(RegistryAddArgs::of_directory(file), cx).await;
+    }
+    if file.extension().is_none_or(|extension| extension != "py") {
+        let message =
+            format!("{} is no Python tool: expected a file whose name ends in .py", path.display());
+        return Err(CommandError::usage(message).hint("haft tools add FILE.py"));
+    }
+    let edit = ManifestEdit::open(ManifestPlace::Workspace, &cx.setting_args, &cx.host)?;
+    let home = edit.file.directory().canonicalize().map_err(|err| {
+        CommandError::usage(format!("{} cannot be used: {err}", edit.file.directory().display()))
+    })?;
+    let manifest = edit.file.parse()?;
+    let known = manifest.python.into_iter().map(|entry| entry.resolve_paths(&home));
+    let known: Vec<PythonEntry> = known.collect();
+    let parent = file.parent().unwrap_or(&home).to_owned();
+    let is_known = |directory: &Path| known.iter().any(|entry| entry.is_at(directory));
+    let has_own_directory = is_known(&parent) || parent != home && parent.starts_with(&home);
+    let directory = if has_own_directory { parent } else { home.join(TOOLS_DIRECTORY) };
+    if !has_own_directory {
+        copy_into(&file, &directory)?;
+    }
+    if is_known(&directory) {
+        return check::run(Some(&directory), cx).await;
+    }
+    run(RegistryAddArgs::of_directory(directory), cx).await
+}
+
+/// Copies a file into a directory, which is made if it is not there. Overwrites nothing.
+fn copy_into(file: &Path, directory: &Path) -> Result<(), CommandError> {
+    let name = file.file_name().expect("a file has a name");
+    let (copy, failed) = (directory.join(name), |err: &dyn std::fmt::Display| {
+        CommandError::failed(format!("{} cannot be written: {err}", directory.join(name).display()))
+    });
+    std::fs::create_dir_all(directory).map_err(|err| failed(&err))?;
+    let text = std::fs::read(file)
+        .map_err(|err| CommandError::usage(format!("{} cannot be read: {err}", file.display())))?;
+    let made = std::fs::OpenOptions::new().write(true).create_new(true).open(&copy);
+    match made.and_then(|mut made| made.write_all(&text)) {
+        Ok(()) => {
+            output::print_note(format_args!("copied {} to {}", file.display(), shown(&copy)));
+            Ok(())
+        }
+        Err(err) if err.kind() == std::io::ErrorKind::AlreadyExists => {
+            let message = format!("{} exists already and is left as it is", shown(&copy));
+            Err(CommandError::usage(message).hint("haft registry check"))
+        }
+        Err(err) => Err(failed(&err)),
+    }
+}
+
+impl RegistryAddArgs {
+    /// Returns the arguments that add a directory, with the python3 on PATH.
+    fn of_directory(dir: PathBuf) -> Self {
+        Self { dir, interpreter: None, package_root: None, yes: false }
+    }
 }
 
 /// Runs the command.

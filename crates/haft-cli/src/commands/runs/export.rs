@@ -10,9 +10,10 @@ use haft_journal::{CallOrder, CallQuery, CallRow, Journal, RunQuery, RunRow};
 use serde::Serialize;
 
 use super::addressed::{AddressedCall, AddressedLateOutcome, AddressedSnapshot};
-use super::{find_named_run, no_journal_error};
+use super::find_named_run;
+use crate::arguments::candidates;
 use crate::arguments::cli_context::CliContext;
-use crate::arguments::latest::unknown_run_error;
+use crate::arguments::latest::{check_run_name, no_journal_error, unknown_run_error};
 use crate::error::{CommandError, CommandResult, CommandStatus};
 use crate::views::output;
 use crate::views::time;
@@ -30,8 +31,8 @@ Examples:
   haft runs export nightly --since 7d
   haft runs export --since 2026-01-31T00:00:00Z | jq -c 'select(.status == \"unknown\")'")]
 pub(super) struct RunsExportArgs {
-    /// Only these runs; last is the one that was used last in this workspace
-    #[arg(value_name = "RUN")]
+    /// Only these runs, by id or short id; last is the one that was used last in this workspace
+    #[arg(value_name = "RUN", add = candidates::runs())]
     runs: Vec<String>,
     /// Only runs that began or had a call since then: an age such as 12h or 30d, or a moment in UTC
     #[arg(long, value_name = "WHEN")]
@@ -54,10 +55,7 @@ pub(super) async fn run(
 ) -> CommandResult {
     let now_ms = SystemClock.now_ms();
     let since_ms = args.since.as_deref().map(|text| time::parse_since(text, now_ms)).transpose()?;
-    args.runs
-        .iter()
-        .try_for_each(|run| RunId::parse(run).map(|_| ()))
-        .map_err(CommandError::usage)?;
+    args.runs.iter().try_for_each(|run| check_run_name(run))?;
     let Some(journal) = journal else {
         return args.runs.first().map_or(Ok(CommandStatus::Done), |run| Err(no_journal_error(run)));
     };

@@ -8,8 +8,11 @@ use super::text;
 use crate::arguments::cli_context::CliContext;
 use crate::error::{CommandResult, CommandStatus};
 use crate::views::output;
-use crate::views::table::table;
+use crate::views::table::table_dropping;
 use haft_app::calendar::rfc3339;
+
+/// Columns that a narrow terminal does not show, the first to go first.
+const DROPPED: [&str; 4] = ["HOLDER", "ROOT", "OPEN", "STARTED"];
 
 /// List the latest runs, the newest first
 ///
@@ -53,6 +56,6 @@ pub(super) async fn run(
             haft_contract::escape_controls(&run.root),
         ]
     });
-    cx.print_answer(&runs, || table(&headings, rows))?;
+    cx.print_answer(&runs, || table_dropping(&headings, &DROPPED, rows))?;
     Ok(CommandStatus::Done)
 }

@@ -5,10 +5,11 @@ use haft_app::records::{self, SettleError};
 use haft_journal::{Journal, SettlementVerdict};
 
 use super::addressed::AddressedCall;
-use crate::arguments::call_address;
+use super::find_named_call;
+use crate::arguments::call_address::CallName;
 use crate::arguments::cli_context::CliContext;
 use crate::arguments::input;
-use crate::arguments::latest::unknown_run_error;
+use crate::arguments::latest::no_journal_error;
 use crate::arguments::named_values::named_values;
 use crate::error::{CommandError, CommandErrorKind, CommandResult, CommandStatus};
 
@@ -24,7 +25,7 @@ Examples:
   haft runs settle nightly/main/0/1/3 happened --result '{\"order\": 17}'
   haft runs settle nightly/main/0/1/3 not-happened")]
 pub(super) struct RunsSettleArgs {
-    /// The call: run/node/iteration/attempt/seq, as haft runs show spells it
+    /// The call: a run and a number, such as last/3, or run/node/iteration/attempt/seq
     call: String,
     /// The verdict
     #[arg(value_parser = named_values([
@@ -59,7 +60,7 @@ pub(super) async fn run(
     journal: Option<&dyn Journal>,
     cx: &CliContext,
 ) -> CommandResult {
-    let call = call_address::parse(&args.call)?;
+    let name = CallName::parse(&args.call)?;
     let result = match (&args.result, args.verdict) {
         (None, _) => None,
         (Some(given), SettlementVerdict::Happened) => Some(input::read_json(given, "result")?),
@@ -68,7 +69,8 @@ pub(super) async fn run(
             return Err(CommandError::usage(message));
         }
     };
-    let journal = journal.ok_or_else(|| unknown_run_error(call.scope.run.as_str()))?;
+    let journal = journal.ok_or_else(|| no_journal_error(&name.run))?;
+    let call = find_named_call(&name, journal, cx).await?;
     let row = match records::settle_call(journal, &call, args.verdict, result).await {
         Ok(row) => row,
         Err(err @ SettleError::NeedsResult { .. }) => {

@@ -1,6 +1,7 @@
 //! `haft runs show`: prints one run, its calls in doubt, and its calls.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+use std::io::IsTerminal as _;
 
 use clap::Args;
 use haft_contract::{AttemptAddress, CallAddress, RunId};
@@ -11,21 +12,24 @@ use haft_journal::{
 use serde::Serialize;
 
 use super::addressed::{AddressedCall, AddressedEffect, AddressedLateOutcome, AddressedSnapshot};
-use super::{call, find_named_run, in_doubt, no_journal_error, run_session, text};
-use crate::arguments::call_address;
+use super::{call, find_named_call, find_named_run, in_doubt, run_session, text};
+use crate::arguments::call_address::CallName;
+use crate::arguments::candidates;
 use crate::arguments::cli_context::CliContext;
 use crate::arguments::hint;
-use crate::arguments::latest::unknown_run_error;
+use crate::arguments::latest::{LAST, check_run_name, no_journal_error, unknown_run_error};
 use crate::arguments::setting_args::SettingArgs;
 use crate::error::{CommandError, CommandErrorKind, CommandResult, CommandStatus};
-use crate::views::output;
-use crate::views::table::table;
+use crate::views::table::{table, table_dropping, terminal_width};
+use crate::views::{output, pager};
 use haft_app::calendar::rfc3339;
 use haft_app::process_identity;
 use haft_app::records::{self, NodeSession, RunSession, UndoReference, input_summary};
 
 /// Tasks for which the warnings of a retry are shown.
 pub(crate) const RETRIES_SHOWN_MAX: usize = 10;
+/// Columns that a narrow terminal does not show, the first to go first.
+const DROPPED: [&str; 3] = ["STARTED", "CODE", "MS"];
 /// Calls of one task that such a warning shows.
 const RETRY_CALLS_SHOWN_MAX: u32 = haft::limits::WARNED_CALLS_MAX;
 
@@ -36,22 +40,25 @@ const RETRY_CALLS_SHOWN_MAX: u32 = haft::limits::WARNED_CALLS_MAX;
 #[derive(Args)]
 #[command(after_long_help = "\
 Examples:
-  haft runs show nightly
-  haft runs show last
-  haft runs show nightly/main/0/1/3
-  haft runs show nightly main/0/1/3 --json
-  haft runs show nightly --limit 500 --before nightly/main/0/1/9501")]
-pub(super) struct RunsShowArgs {
-    /// The run, as haft runs list shows it, or last for the one that was used last in this workspace, or a call:
-    /// run/node/iteration/attempt/seq
-    #[arg(value_name = "RUN|CALL")]
-    run: String,
+  haft show                  The run that was used last in this workspace
+  haft show last~1           The one before it
+  haft show k7f              A run by its short id, as haft log shows it
+  haft show last/5           The fifth call of the last run
+  haft show nightly/main/0/1/3 --json
+  haft show nightly --limit 500 --before nightly/9501")]
+pub(crate) struct RunsShowArgs {
+    /// The run, or a call of it; last unless given
+    ///
+    /// A run is an id, the beginning of an id that no other id shares, last, or last~1 for the one before. A call is a run and
+    /// the number of the call, last/5, or its whole address, run/node/iteration/attempt/seq.
+    #[arg(value_name = "RUN|CALL", add = candidates::runs())]
+    run: Option<String>,
     /// The call inside the run: node/iteration/attempt/seq
     call: Option<String>,
     /// Most calls to show: the latest ones
     #[arg(long, default_value_t = QUERY_CALLS_MAX, value_parser = clap::value_parser!(u32).range(1..=i64::from(QUERY_CALLS_MAX)))]
     limit: u32,
-    /// Only calls that were recorded or settled before this one: run/node/iteration/attempt/seq
+    /// Only calls that were recorded or settled before this one
     ///
     /// If a run has more calls than --limit, the last line names the command that shows the calls before.
     #[arg(long, value_name = "CALL", conflicts_with = "call")]
@@ -72,6 +79,8 @@ struct RunDetails {
     late_outcomes: Vec<LateOutcome>,
     snapshots: Vec<SnapshotNote>,
     undone: Vec<UndoReference>,
+    /// The number of each call, by which commands know it.
+    numbers: HashMap<CallAddress, usize>,
 }
 
 /// The JSON form of a run.
@@ -115,21 +124,20 @@ pub(super) async fn run(
     cx: &CliContext,
 ) -> CommandResult {
     let settings = &cx.setting_args;
-    let call = args.call.as_ref().map(|call| format!("{}/{call}", args.run));
-    if let Some(call) = call.as_deref().or(Some(args.run.as_str()).filter(|it| it.contains('/'))) {
-        let mut id = call_address::parse(call)?;
-        let name = id.scope.run.as_str();
-        let journal = journal.ok_or_else(|| no_journal_error(name))?;
-        id.scope.run = find_named_run(name, journal, cx).await?;
+    let named = args.run.as_deref().unwrap_or(LAST);
+    let call = args.call.as_ref().map(|call| format!("{named}/{call}"));
+    if let Some(call) = call.as_deref().or(Some(named).filter(|it| it.contains('/'))) {
+        let name = CallName::parse(call)?;
+        let journal = journal.ok_or_else(|| no_journal_error(&name.run))?;
+        let id = find_named_call(&name, journal, cx).await?;
         return call::show(&id, journal, settings).await;
     }
-    RunId::parse(&args.run).map_err(CommandError::usage)?;
-    let journal = journal.ok_or_else(|| no_journal_error(&args.run))?;
-    let id = find_named_run(&args.run, journal, cx).await?;
-    let query = RunQuery { run: Some(id.clone()), ..RunQuery::default() };
-    let run = journal.runs(query).await?.into_iter().next();
-    let run = run.ok_or_else(|| unknown_run_error(&args.run))?;
-    let (calls, earlier) = page_of_calls(args, &run.id, journal).await?;
+    check_run_name(named)?;
+    let journal = journal.ok_or_else(|| no_journal_error(named))?;
+    let id = find_named_run(named, journal, cx).await?;
+    let run = journal.runs(RunQuery::of_run(id.clone())).await?.into_iter().next();
+    let run = run.ok_or_else(|| unknown_run_error(named))?;
+    let (calls, earlier) = page_of_calls(args, &run.id, journal, cx).await?;
     let session = records::find_run_session(journal, &id).await?;
     // The latest attempt of each task. A session has only one attempt, so there is no retry.
     let mut latest: BTreeMap<(&str, u32), &AttemptAddress> = BTreeMap::new();
@@ -155,6 +163,7 @@ pub(super) async fn run(
         }
     }
     let found = RunDetails {
+        numbers: records::numbers_of_calls(journal, &id).await?,
         doubts: records::find_doubts(journal, &run).await?,
         node_sessions: records::find_node_sessions(journal, &run).await?,
         retries,
@@ -197,7 +206,7 @@ pub(super) async fn run(
             undone,
         })?;
     } else {
-        output::write_data(&run_text(&found, settings))?;
+        pager::write_paged(&shown_text(&run_text(&found, settings)))?;
     }
     let count = u64::try_from(found.calls.len()).unwrap_or(u64::MAX);
     let left_out = found.run.calls.saturating_sub(count);
@@ -215,13 +224,14 @@ async fn page_of_calls(
     args: &RunsShowArgs,
     run: &RunId,
     journal: &dyn Journal,
+    cx: &CliContext,
 ) -> Result<(Vec<CallRow>, Option<CallAddress>), CommandError> {
     let latest =
         CallQuery { limit: args.limit, order: CallOrder::Latest, ..CallQuery::of_run(run.clone()) };
     let before_change = match &args.before {
         None => None,
         Some(before) => {
-            let id = call_address::parse(before)?;
+            let id = find_named_call(&CallName::parse(before)?, journal, cx).await?;
             let call = match id.scope.run == *run {
                 true => journal.calls(CallQuery::of_call(id.clone())).await?.pop(),
                 false => None,
@@ -250,6 +260,14 @@ async fn page_of_calls(
 fn place_of(call: &CallRow) -> (&str, u32, u32, u32) {
     let AttemptAddress { run: _, node, iteration, attempt } = &call.scope;
     (node, *iteration, *attempt, call.seq)
+}
+
+/// Returns a text for standard output. A terminal gets none of the characters that would control it.
+fn shown_text(text: &str) -> String {
+    match std::io::stdout().is_terminal() {
+        true => haft_contract::escape_controls(text),
+        false => text.to_owned(),
+    }
 }
 
 fn run_text(found: &RunDetails, settings: &SettingArgs) -> String {
@@ -294,10 +312,14 @@ fn run_text(found: &RunDetails, settings: &SettingArgs) -> String {
     let going_on = run_session::resume_note(run, found.session.as_ref(), settings);
     text.push_str(&in_doubt::doubts_text(&found.doubts, going_on, settings));
     if !found.calls.is_empty() {
-        let headings = ["CALL", "TOOL", "STATUS", "STARTED", "MS", "CODE", "INPUT"];
+        // A pipe gets whole addresses, which are too long for most terminals.
+        let is_wide = terminal_width().is_none();
+        let first = if is_wide { "CALL" } else { "#" };
+        let headings = [first, "TOOL", "STATUS", "STARTED", "MS", "CODE", "INPUT"];
         let rows = found.calls.iter().map(|call| {
+            let number = found.numbers.get(&call.id()).copied().unwrap_or_default();
             vec![
-                call.id().to_string(),
+                if is_wide { call.id().to_string() } else { number.to_string() },
                 haft_contract::escape_controls(&call.tool),
                 text::status_in_run(call, run),
                 rfc3339(call.started_at_ms),
@@ -306,7 +328,7 @@ fn run_text(found: &RunDetails, settings: &SettingArgs) -> String {
                 input_summary(&call.input),
             ]
         });
-        text.push_str(&format!("\n{}\n", table(&headings, rows)));
+        text.push_str(&format!("\n{}\n", table_dropping(&headings, &DROPPED, rows)));
     }
     if let Some(earlier) = &found.earlier {
         let command = format!("haft runs show {} --before {earlier}", run.id);

@@ -1,23 +1,32 @@
 //! `haft runs tail`: calls as they are recorded.
 
-use std::io;
+mod view;
+
+use std::cmp::Reverse;
+use std::collections::HashSet;
+use std::io::{self, IsTerminal as _};
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
+use haft::{CallSelection, SnapshotHistory};
 use haft_contract::RunId;
-use haft_journal::{CallOrder, CallQuery, RunQuery};
+use haft_journal::{CallOrder, CallQuery, CallRow, Journal, RunQuery};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio_util::sync::CancellationToken;
 
+use self::view::TailView;
 use super::addressed::AddressedCall;
-use super::{find_named_run, no_journal_error, text};
+use super::{find_named_run, text};
+use crate::arguments::candidates;
 use crate::arguments::cli_context::CliContext;
-use crate::arguments::latest::unknown_run_error;
+use crate::arguments::latest::{check_run_name, no_journal_error, unknown_run_error};
+use crate::commands::undo::snapshot_history;
 use crate::error::{CommandError, CommandResult, CommandStatus};
 use crate::signals;
 use crate::views::output;
-use haft_app::JournalLocation;
 use haft_app::calendar::rfc3339;
+use haft_app::{JournalLocation, compose};
 
 /// Calls that a tail begins with.
 pub(crate) const TAIL_CALLS: u32 = 10;
@@ -27,10 +36,17 @@ pub(crate) const TAIL_POLL_MS: u64 = 200;
 /// Follow calls as they are recorded
 ///
 /// A call with an effect appears twice: when it is about to execute, and when its outcome is known; once more when you settle
-/// it. Begins with the latest calls, and ends after an interrupt or when the reader closes the pipe.
+/// it. Begins with the latest calls, and ends after an interrupt or when the reader closes the pipe. A session of an agent is
+/// followed with the sessions of its subagents. A terminal shows short ids, changed files, refusals and durations in colours.
 #[derive(Args)]
+#[command(after_long_help = "\
+Examples:
+  haft runs tail
+  haft runs tail last
+  haft runs tail --json | jq .tool")]
 pub(super) struct RunsTailArgs {
-    /// Only the calls of this run; last is the one that was used last in this workspace
+    /// Only the calls of this run and of its subagents; last is the one that was used last in this workspace
+    #[arg(add = candidates::runs())]
     run: Option<String>,
 }
 
@@ -39,7 +55,7 @@ pub(super) async fn run(
     place: &JournalLocation,
     cx: &CliContext,
 ) -> CommandResult {
-    args.run.as_deref().map(RunId::parse).transpose().map_err(CommandError::usage)?;
+    args.run.as_deref().map(check_run_name).transpose()?;
     let stop = signals::stop_token()?;
     let journal = match place.open_to_read().await? {
         Some(journal) => journal,
@@ -47,7 +63,9 @@ pub(super) async fn run(
             if let Some(run) = &args.run {
                 return Err(no_journal_error(run));
             }
-            output::print_note("no runs were recorded yet; waiting for the first one");
+            output::print_note(format_args!(
+                "no runs were recorded yet in the journal {place}; waiting for the first one"
+            ));
             loop {
                 if !wait_for_next_poll(&stop).await {
                     return Ok(CommandStatus::Done);
@@ -58,55 +76,126 @@ pub(super) async fn run(
             }
         }
     };
-    let run = match &args.run {
+    let settings = cx.resolve_settings();
+    let history = match &settings {
+        Ok(settings) => snapshot_history(&journal, settings, &cx.host),
+        // The manifest has an error, which does not keep calls from being shown.
+        Err(_) => compose::snapshots::history(&journal, place, None, &cx.host),
+    };
+    let mut followed = match &args.run {
         None => None,
-        Some(name) => Some(find_named_run(name, &*journal, cx).await?),
+        Some(name) => Some(FollowedRuns::find(name, &journal, &history, cx).await?),
     };
-    if let Some(run) = &run {
-        let query = RunQuery { run: Some(run.clone()), ..RunQuery::default() };
-        if journal.runs(query).await?.is_empty() {
-            return Err(unknown_run_error(run.as_str()));
-        }
-    }
-    let latest = CallQuery {
-        run: run.clone(),
-        limit: TAIL_CALLS,
-        order: CallOrder::Latest,
-        ..CallQuery::default()
-    };
-    let mut calls = journal.calls(latest).await?;
-    calls.reverse();
-    let mut last_change = 0;
+    let mut view = TailView::new(Arc::clone(&journal), history.clone());
+    let mut calls = latest_calls(&*journal, followed.as_ref()).await?;
+    let mut last_change = calls.last().map_or(0, |call| call.change);
     loop {
         for call in &calls {
-            last_change = call.change;
-            if cx.setting_args.json {
-                output::write_json(&AddressedCall::from(call))?
-            } else {
-                let fields = [
-                    rfc3339(call.finished_at_ms.unwrap_or(call.started_at_ms)),
-                    call.id().to_string(),
-                    haft_contract::escape_controls(&call.tool),
-                    text::status(call),
-                    format!("{}ms", text::duration(call)),
-                    text::code(call),
-                    haft_app::records::input_summary(&call.input),
-                ];
-                output::write_data(&fields.join("  "))?
-            }
+            print_call(call, &mut view, cx).await?;
         }
         // A full answer may be followed by more at once.
         if calls.is_empty() && !wait_for_next_poll(&stop).await {
             return Ok(CommandStatus::Done);
         }
         let after = CallQuery {
-            run: run.clone(),
             after_change: Some(last_change),
             order: CallOrder::Change,
             ..CallQuery::default()
         };
         calls = journal.calls(after).await?;
+        last_change = calls.last().map_or(last_change, |call| call.change);
+        if let Some(followed) = &mut followed {
+            followed.retain(&mut calls, &history).await?;
+        }
     }
+}
+
+/// A run that is followed, and those of its subagents.
+struct FollowedRuns {
+    run: RunId,
+    all: HashSet<RunId>,
+}
+
+impl FollowedRuns {
+    async fn find(
+        name: &str,
+        journal: &Arc<dyn Journal>,
+        history: &SnapshotHistory,
+        cx: &CliContext,
+    ) -> Result<Self, CommandError> {
+        let run = find_named_run(name, &**journal, cx).await?;
+        if journal.runs(RunQuery::of_run(run.clone())).await?.is_empty() {
+            return Err(unknown_run_error(run.as_str()));
+        }
+        let mut followed = Self { run, all: HashSet::new() };
+        followed.update(history).await?;
+        Ok(followed)
+    }
+
+    /// Looks for subagents that began since.
+    async fn update(&mut self, history: &SnapshotHistory) -> Result<(), CommandError> {
+        let found = history.runs(&CallSelection::Run(self.run.clone())).await;
+        self.all.extend(found.map_err(CommandError::failed)?);
+        Ok(())
+    }
+
+    /// Leaves the calls of these runs.
+    async fn retain(
+        &mut self,
+        calls: &mut Vec<CallRow>,
+        history: &SnapshotHistory,
+    ) -> Result<(), CommandError> {
+        if calls.iter().any(|call| !self.all.contains(&call.scope.run)) {
+            self.update(history).await?;
+        }
+        calls.retain(|call| self.all.contains(&call.scope.run));
+        Ok(())
+    }
+}
+
+/// Returns the calls that a tail begins with, the earliest first.
+async fn latest_calls(
+    journal: &dyn Journal,
+    followed: Option<&FollowedRuns>,
+) -> Result<Vec<CallRow>, CommandError> {
+    let latest = CallQuery { limit: TAIL_CALLS, order: CallOrder::Latest, ..CallQuery::default() };
+    let mut calls = Vec::new();
+    match followed {
+        None => calls = journal.calls(latest).await?,
+        Some(followed) => {
+            for run in &followed.all {
+                let of_run = CallQuery { run: Some(run.clone()), ..latest.clone() };
+                calls.extend(journal.calls(of_run).await?);
+            }
+        }
+    }
+    calls.sort_by_key(|call| Reverse(call.change));
+    calls.truncate(usize::try_from(TAIL_CALLS).unwrap_or(usize::MAX));
+    calls.reverse();
+    Ok(calls)
+}
+
+async fn print_call(
+    call: &CallRow,
+    view: &mut TailView,
+    cx: &CliContext,
+) -> Result<(), CommandError> {
+    if cx.setting_args.json {
+        return output::write_json(&AddressedCall::from(call));
+    }
+    if io::stdout().is_terminal() {
+        return output::write_coloured_data(&view.line(call).await?);
+    }
+    let fields = [
+        rfc3339(call.finished_at_ms.unwrap_or(call.started_at_ms)),
+        call.id().to_string(),
+        haft_contract::escape_controls(&call.tool),
+        text::status(call),
+        format!("{}ms", text::duration(call)),
+        text::code(call),
+        haft_app::records::input_summary(&call.input),
+    ];
+    output::write_data(&fields.join("  "))
 }
 
 /// Waits for a moment, and returns whether to poll again.

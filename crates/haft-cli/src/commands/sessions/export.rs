@@ -5,6 +5,7 @@ use haft_journal::{MessagePart, SessionMessage, SessionRow};
 use serde::Serialize;
 
 use super::{WorkspaceSessions, markdown, pages};
+use crate::arguments::candidates;
 use crate::error::{CommandResult, CommandStatus};
 use crate::views::output;
 
@@ -16,7 +17,7 @@ use crate::views::output;
 #[derive(Args)]
 pub(super) struct SessionsExportArgs {
     /// The sessions, as haft sessions list shows them, or last for the one used last in this workspace
-    #[arg(required = true, value_name = "SESSION")]
+    #[arg(required = true, value_name = "SESSION", add = candidates::sessions())]
     sessions: Vec<String>,
     /// The form to write
     #[arg(long, value_enum, default_value_t = SessionsExportFormat::Jsonl)]

@@ -4,6 +4,7 @@ use clap::Args;
 use haft_journal::MessageId;
 
 use crate::agent_error::agent_command_error;
+use crate::arguments::candidates;
 use crate::arguments::cli_context::CliContext;
 use crate::arguments::latest::{self, find_session};
 use crate::error::{CommandError, CommandResult, CommandStatus};
@@ -17,6 +18,7 @@ use haft_app::settings::EffectiveSettings;
 #[derive(Args)]
 pub(super) struct SessionsForkArgs {
     /// The session, as haft sessions list shows it, or last for the one used last in this workspace
+    #[arg(add = candidates::sessions())]
     session: String,
     /// Last message that is shared, as haft sessions show shows it; all of them unless given
     #[arg(long, value_name = "MESSAGE")]

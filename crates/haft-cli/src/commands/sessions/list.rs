@@ -8,13 +8,13 @@ use serde_json::{Value, json};
 
 use super::WorkspaceSessions;
 use crate::arguments::cli_context::CliContext;
-use crate::arguments::latest::has_messages;
 use crate::error::{CommandError, CommandResult, CommandStatus};
 use crate::views::outcome::on_one_line;
 use crate::views::output;
 use crate::views::table::{table, terminal_width};
 use haft_app::calendar::rfc3339;
 use haft_app::process_identity;
+use haft_app::records::has_messages;
 
 /// Least columns of a terminal that shows all columns of the list.
 const WIDE_COLUMNS_MIN: usize = 140;
@@ -175,7 +175,7 @@ mod tests {
         let id = format!("ses_{}", "0".repeat(26));
         let row = [&id, "2026-01-31T09:05", "interrupted", "Find the failing test and mend it"];
         let row = row.map(str::to_owned).to_vec();
-        let lines = table_within(&narrow, vec![row], Some(80));
+        let lines = table_within(&narrow, &[], vec![row], Some(80));
         let (_, line) = lines.split_once('\n').unwrap();
         assert_eq!(line, format!("{id}  2026-01-31T09:05  interrupted  Find the failing…"));
         assert_eq!(headings(false, false).len(), 9);

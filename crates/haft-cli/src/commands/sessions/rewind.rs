@@ -5,6 +5,7 @@ use haft_journal::MessageId;
 use serde_json::json;
 
 use crate::agent_error::agent_command_error;
+use crate::arguments::candidates;
 use crate::arguments::cli_context::CliContext;
 use crate::arguments::latest::{self, find_session};
 use crate::error::{CommandError, CommandResult, CommandStatus};
@@ -18,6 +19,7 @@ use haft_app::settings::EffectiveSettings;
 #[derive(Args)]
 pub(super) struct SessionsRewindArgs {
     /// The session, as haft sessions list shows it, or last for the one used last in this workspace
+    #[arg(add = candidates::sessions())]
     session: String,
     /// First message that is set aside, as haft sessions show shows it
     message: String,

@@ -14,6 +14,7 @@ use serde_json::Value;
 
 use super::list::{self, tokens_read, tokens_written};
 use super::{WorkspaceSessions, pages};
+use crate::arguments::candidates;
 use crate::arguments::cli_context::CliContext;
 use crate::error::{CommandResult, CommandStatus};
 use crate::views::outcome::{line_of_result, on_one_line};
@@ -27,6 +28,7 @@ use haft_app::calendar::rfc3339;
 #[derive(Args)]
 pub(super) struct SessionsShowArgs {
     /// The session, as haft sessions list shows it, or last for the one used last in this workspace
+    #[arg(add = candidates::sessions())]
     session: String,
     /// Include messages that were set aside
     #[arg(long)]

@@ -135,7 +135,7 @@ fn last_is_what_was_used_last_in_this_workspace() {
         --- stderr
         error: there is no run in this workspace yet
 
-        hint: haft runs list
+        hint: haft log
         --- status 2
     "#]]
     .assert_eq(&stage.shown(&["runs", "show", "last"]));
@@ -143,7 +143,7 @@ fn last_is_what_was_used_last_in_this_workspace() {
         --- stderr
         error: nothing was recorded yet
 
-        hint: haft runs list
+        hint: haft log
         --- status 2
     "#]]
     .assert_eq(&stage.shown(&["undo", "last"]));
@@ -190,7 +190,7 @@ fn a_call_of_what_was_used_last_is_named_by_last_too() {
         --- stderr
         error: there is no run in this workspace yet
 
-        hint: haft runs list
+        hint: haft log
         --- status 2
     "#]]
     .assert_eq(&stage.shown(&["runs", "show", "last/main/0/1/1"]));
