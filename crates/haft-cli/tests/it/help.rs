@@ -107,13 +107,14 @@ fn every_command_has_a_manual_page() {
     );
 }
 
-/// Returns the words that a shell offers for the last one of a line.
+/// Returns the words that a shell offers for the last one of a line, without options.
 fn offered(world: &World, words: &[&str]) -> Vec<String> {
     let mut command = world.haft(&[&["--"], words].concat());
     let index = (words.len() - 1).to_string();
     command.env("COMPLETE", "fish").env("_CLAP_COMPLETE_INDEX", index);
     let output = String::from_utf8(command.output().unwrap().stdout).unwrap();
-    output.lines().map(|line| line.split('\t').next().unwrap_or_default().to_owned()).collect()
+    let words = output.lines().map(|line| line.split('\t').next().unwrap_or_default());
+    words.filter(|word| !word.starts_with('-')).map(str::to_owned).collect()
 }
 
 #[test]

@@ -30,8 +30,10 @@ const TIME_CHARS: usize = 8;
 const FILES_SHOWN_MAX: usize = 4;
 /// Fewest characters of a call that a line shows.
 const TITLE_CHARS_MIN: usize = 20;
-/// Characters of a line beside the call itself: its time, name, outcome and duration.
-const OTHER_CHARS: usize = 40;
+/// Fewest characters of the changed files that a line shows.
+const CHANGED_CHARS_MIN: usize = 8;
+/// Characters between two parts of a line.
+const GAP: &str = "  ";
 
 /// The names of runs and calls that were shown so far.
 pub(super) struct TailView {
@@ -53,32 +55,45 @@ impl TailView {
     /// Returns the line of a call, in colours if standard output shows them.
     pub(super) async fn line(&mut self, call: &CallRow) -> Result<String, CommandError> {
         let has_colours = output::stdout_has_colours();
+        let width = terminal_width().unwrap_or(usize::MAX);
         let name = self.name(call).await?;
-        let agent = self.agent(&call.scope.run).await?;
-        let agent = agent.map(|agent| format!("{} ", output::painted(AGENT, &agent, has_colours)));
+        let agent = self.agent(&call.scope.run).await?.unwrap_or_default();
         let moment = rfc3339(call.finished_at_ms.unwrap_or(call.started_at_ms));
         let time: String = moment.chars().skip(DATE_CHARS).take(TIME_CHARS).collect();
-        let room = terminal_width().map(|width| width.saturating_sub(OTHER_CHARS));
+        let before = [(DIM, time), (CALL, name), (AGENT, agent)];
+        let before: Vec<(Style, String)> =
+            before.into_iter().filter(|(_, text)| !text.is_empty()).collect();
+        let used: usize = before.iter().map(|(_, text)| text.chars().count() + GAP.len()).sum();
+        let room = width.saturating_sub(used);
         let title = on_one_line(&format!("{} {}", call.tool, input_summary(&call.input)));
-        let title = match room {
-            Some(room) => cut(&title, room.max(TITLE_CHARS_MIN)),
-            None => title,
-        };
+        let title = cut(&title, (room / 2).max(TITLE_CHARS_MIN));
         let result = match call.parsed_envelope() {
             Ok(Some(envelope)) => line_of_result(&title, &call.tool, &envelope),
             Ok(None) | Err(_) => format!("{title}{DIM} · {}{DIM:#}", text::status(call)),
         };
-        let result = match has_colours {
-            true => result,
-            false => anstream::adapter::strip_str(&result).to_string(),
+        let plain = anstream::adapter::strip_str(&result).to_string();
+        let left = room.saturating_sub(plain.chars().count());
+        let result = match (plain.chars().count() > room, has_colours) {
+            (true, _) => cut(&plain, room.saturating_sub(1)),
+            (false, true) => result,
+            (false, false) => plain,
         };
-        let changed = self.changed_files(call).await;
-        let changed =
-            changed.map(|text| format!("  {}", output::painted(CHANGED, &text, has_colours)));
-        let (time, name) =
-            (output::painted(DIM, &time, has_colours), output::painted(CALL, &name, has_colours));
-        let (agent, changed) = (agent.unwrap_or_default(), changed.unwrap_or_default());
-        Ok(format!("{time}  {name}  {agent}{result}{changed}"))
+        let changed = self.changed_files(call).await.unwrap_or_default();
+        let changed = if changed.chars().count() + GAP.len() > left {
+            cut(&changed, left.saturating_sub(GAP.len() + 1))
+        } else {
+            changed
+        };
+        let mut line: String = before
+            .iter()
+            .map(|(style, text)| format!("{}{GAP}", output::painted(*style, text, has_colours)))
+            .collect();
+        line.push_str(&result);
+        // A name of a few letters says nothing.
+        if changed.chars().count() >= CHANGED_CHARS_MIN {
+            line.push_str(&format!("{GAP}{}", output::painted(CHANGED, &changed, has_colours)));
+        }
+        Ok(line)
     }
 
     /// Returns the short name of a call.
