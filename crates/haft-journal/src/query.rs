@@ -103,8 +103,8 @@ pub struct RunQuery {
     pub before: Option<RunId>,
     /// Answers no more runs than this, and never more than [`QUERY_RUNS_MAX`].
     pub limit: u32,
-    /// Leaves the calls uncounted, which takes less time: all counts are 0, and no latest call is named.
-    pub uncounted: bool,
+    /// Leaves out the counts of calls, which takes less time: all of them are 0, and no latest call is named.
+    pub without_counts: bool,
 }
 
 impl RunQuery {
@@ -121,6 +121,6 @@ impl RunQuery {
 /// Asks for the latest runs, as far as the bounds allow.
 impl Default for RunQuery {
     fn default() -> Self {
-        Self { run: None, before: None, limit: QUERY_RUNS_MAX, uncounted: false }
+        Self { run: None, before: None, limit: QUERY_RUNS_MAX, without_counts: false }
     }
 }

@@ -41,6 +41,10 @@ pub(super) const FOREIGN_MESSAGES: &[(&str, &str)] = &[
         "crates/haft-app/src/mcp_servers/grants.rs",
         "what a server lacks is in the words of its program",
     ),
+    (
+        "crates/haft-cli/src/commands/sandbox.rs",
+        "it prints the first line of an error apart from the output of the program",
+    ),
     ("crates/haft-lsp/src/server_state.rs", "a language server tells its state in words"),
     ("crates/haft-python/src/check.rs", "Python tells an unknown encoding in words"),
     (

@@ -29,7 +29,7 @@ impl ShortIds {
     /// Fails if the journal does.
     pub async fn read(journal: &dyn Journal) -> Result<Self, JournalError> {
         let mut ids = Vec::new();
-        let mut query = RunQuery { uncounted: true, ..RunQuery::default() };
+        let mut query = RunQuery { without_counts: true, ..RunQuery::default() };
         loop {
             let page = journal.runs(query.clone()).await?;
             let Some(oldest) = page.last() else { break };

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::mcp_wire::driver::{Place, Server};
 use crate::world::World;
 
-/// Makes a call in a run of its own, and returns the run.
+/// Makes a call in a new run, and returns the run.
 fn call(world: &World, args: &[&str]) -> String {
     let args: Vec<&str> = ["call", "--json"].iter().chain(args).copied().collect();
     let output = world.haft(&args).output().unwrap();

@@ -389,7 +389,7 @@ fn a_python_tool_is_added_by_its_file() {
             --- status 2
         "#]],
     );
-    // A file in a directory of its own stays where it is.
+    // A file in another directory stays where it is.
     world.write("work/more/quad.py", &DOUBLE.replace("double", "quad").replace("2 * n", "4 * n"));
     world.run(&["tools", "add", "more/quad.py"]);
     assert_eq!(world.run(&["call", "quad", "n=2"]), "8\n");

@@ -88,7 +88,7 @@ pub(super) fn runs(reader: &mut dyn Reader, query: &RunQuery) -> Result<Vec<RunR
             unknown: 0,
         })
     })?;
-    if query.uncounted {
+    if query.without_counts {
         return Ok(found);
     }
     let ids = found.iter().map(|run| run.id.as_str().into()).collect();
