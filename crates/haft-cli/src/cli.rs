@@ -6,13 +6,13 @@ use clap::{Parser, Subcommand};
 use crate::arguments::setting_args::SettingArgs;
 use crate::commands;
 
-/// Run the tools of AI agents
+/// Run the tools of AI agents: each call checked, confined, recorded, undoable
 #[derive(Parser)]
 #[command(
     name = "haft",
     version,
     max_term_width = 100,
-    help_template = "{after-help}",
+    help_template = "{about}{after-help}",
     after_help = SCREEN,
     after_long_help = EXIT_HELP
 )]
@@ -25,8 +25,6 @@ pub(crate) struct Cli {
 
 /// The commands on one screen. It names every command that is not hidden.
 pub(crate) const SCREEN: &str = "\
-Run the tools of AI agents: each call checked, confined, recorded, undoable.
-
 Usage: haft [OPTIONS] COMMAND     (haft COMMAND --help says more about one)
 
 Agents       agent, do       Talk to an agent; have a request planned and done

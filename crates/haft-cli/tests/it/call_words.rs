@@ -47,7 +47,7 @@ fn a_mistake_in_words_says_what_to_type() {
         &["call", "read", "path=notes.txt", "start_line=two"],
         &expect![[r#"
             --- stderr
-            error: start_line=two is not valid: expected a value of one of the types integer, null
+            error: start_line=two is not valid: expected a value of type integer
 
             hint: haft tools show read
             --- status 2
@@ -109,9 +109,9 @@ fn a_program_runs_confined_with_its_status() {
         "#]],
     );
     let outside = world.path("home/taken");
-    let line = format!("touch {} || exit 9", outside.display());
-    let output = world.haft(&["sandbox", "--", "sh", "-c", &line]).output().unwrap();
-    assert_eq!(output.status.code(), Some(9), "{}", world.shown(&output));
+    let line = format!("touch {}", outside.display());
+    world.haft(&["sandbox", "--", "sh", "-c", &line]).output().unwrap();
+    // The program has a private home.
     assert!(!outside.exists());
     // It is in the journal, and can be undone.
     assert_eq!(world.run(&["log", "--json"]).matches("\"run\"").count(), 3);
