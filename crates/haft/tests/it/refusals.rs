@@ -385,7 +385,7 @@ async fn rules_and_watchdogs_ask_once_together() {
         [(AskAnswer::AllowOnce, 1), (AskAnswer::Reject, 0), (AskAnswer::Unanswered, 0)]
     {
         let counter = Counter::default();
-        let asker = Arc::new(Scripted { answer, asked: Mutex::default() });
+        let asker = Arc::new(Scripted { answer: answer.clone(), asked: Mutex::default() });
         let watchdogs: Vec<Arc<dyn Watchdog>> = vec![
             Arc::new(Fixed(WatchdogVerdict::Allow)),
             Arc::new(Fixed(WatchdogVerdict::Ask("mail leaves the house".to_owned()))),
