@@ -28,7 +28,6 @@ fn text(output: &Output) -> String {
 #[test]
 fn no_tool_reaches_the_inspector() {
     let world = World::new();
-    world.write("work/haft.toml", "[python]\ntools = [\"tools\"]\n");
     let inspecting = Inspecting::start(&world);
     let url = format!("{}/runs", inspecting.address());
     let port = inspecting.address().rsplit_once(':').unwrap().1.to_owned();
