@@ -189,14 +189,14 @@ fn draw(scenes: &[PictureScene]) -> String {
         let (shown, printed, end) =
             (percent(start), percent(start + typed), percent(start + typed + read));
         let seconds = total as f64 / 1_000.0;
-        let _ = write!(
+        let _ = writeln!(
             style,
             ".s{index}{{animation:s{index} {seconds}s step-end infinite}}\
              @keyframes s{index}{{0%{{opacity:0}}{shown:.2}%{{opacity:1}}{end:.2}%{{opacity:0}}}}\
              .t{index}{{animation:t{index} {seconds}s linear infinite}}\
              @keyframes t{index}{{0%,{shown:.2}%{{clip-path:inset(0 100% 0 0)}}{:.2}%,100%{{clip-path:inset(0)}}}}\
              .o{index}{{animation:o{index} {seconds}s step-end infinite}}\
-             @keyframes o{index}{{0%{{opacity:0}}{printed:.2}%{{opacity:1}}}}\n",
+             @keyframes o{index}{{0%{{opacity:0}}{printed:.2}%{{opacity:1}}}}",
             percent(start + typed.saturating_sub(PAUSE_MS)),
         );
         let class = if index == 0 { "s first" } else { "s" };
