@@ -1,4 +1,4 @@
-//! `docs/limits.md`, made from the doc comments of the constants in `crates/`.
+//! `docs/limits.md`, made from the doc comments of the constants in `crates/` and `fleet/`.
 //!
 //! A constant is listed if its comment has a line `Limit (<group>): <what happens beyond it>.` The first sentence
 //! of the comment says what is limited. It ends in `, in <unit>` where the value has a unit. Constants without
@@ -30,6 +30,7 @@ const GROUPS: &[(&str, &str)] = &[
     ("Python", "Python tools"),
     ("languages", "Language servers"),
     ("journal", "Journal, runs and snapshots"),
+    ("fleet", "Runs on Temporal"),
     ("settings", "Settings in `haft.toml`"),
 ];
 
@@ -39,7 +40,7 @@ const OPENING: &str = "# Limits\n\nThe limits that you can meet while you use ha
 /// Returns the text of `docs/limits.md`.
 pub(crate) fn render(root: &Path) -> anyhow::Result<String> {
     let mut listing = Command::new("git");
-    listing.current_dir(root).args(["ls-files", "crates/*/src/*.rs"]);
+    listing.current_dir(root).args(["ls-files", "crates/*/src/*.rs", "fleet/*/src/*.rs"]);
     let mut constants = Vec::new();
     for path in capture(&mut listing)?.lines() {
         constants.extend(read_constants(path, &files::read(&root.join(path))?));

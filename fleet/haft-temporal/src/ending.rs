@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::request::{DoubtfulCall, OUTPUT_BYTES_MAX, RunAnswer, RunFailure};
+use crate::request::{ANSWER_OUTPUT_BYTES_MAX, DoubtfulCall, RunAnswer, RunFailure};
 
 /// The type of the failure that waits for a settlement.
 pub(crate) const IN_DOUBT: &str = "IN_DOUBT";
@@ -93,7 +93,7 @@ impl HaftOutput {
     fn answer(&self, run: &str, workspace: &str, worker: &str) -> RunAnswer {
         let trace = self.result.as_ref().and_then(|result| result.get("trace"));
         let output = trace.and_then(|trace| trace.get("final_output")).cloned();
-        let fits = |output: &Value| output.to_string().len() <= OUTPUT_BYTES_MAX;
+        let fits = |output: &Value| output.to_string().len() <= ANSWER_OUTPUT_BYTES_MAX;
         let output_omitted = !output.as_ref().is_some_and(fits);
         let nodes = trace.and_then(|trace| trace.get("nodes")?.as_array());
         let succeeded =
@@ -246,8 +246,8 @@ mod tests {
         };
         assert_eq!(answer(json!("ok")), expect);
         // The quotes count.
-        assert!(!answer(json!("x".repeat(OUTPUT_BYTES_MAX - 2))).output_omitted);
-        let long = answer(json!("x".repeat(OUTPUT_BYTES_MAX - 1)));
+        assert!(!answer(json!("x".repeat(ANSWER_OUTPUT_BYTES_MAX - 2))).output_omitted);
+        let long = answer(json!("x".repeat(ANSWER_OUTPUT_BYTES_MAX - 1)));
         assert_eq!((long.output, long.output_omitted), (None, true));
     }
 

@@ -6,12 +6,18 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, bail, ensure};
 
 /// Labels of one worker. It polls a queue for each subset of them.
+///
+/// Limit (fleet): the worker does not start.
 pub(crate) const LABELS_MAX: usize = 4;
 
-/// The longest name of a workspace, in bytes. Temporal allows 1,000 bytes for the name of a queue.
+/// Longest name of a workspace, in bytes. Temporal allows 1,000 bytes for the name of a queue.
+///
+/// Limit (fleet): the worker or the run does not start.
 pub(crate) const WORKSPACE_BYTES_MAX: usize = 512;
 
-/// The longest label, in bytes.
+/// Longest label, in bytes.
+///
+/// Limit (fleet): the worker or the run does not start.
 pub(crate) const LABEL_BYTES_MAX: usize = 100;
 
 /// A directory that a worker executes runs in.

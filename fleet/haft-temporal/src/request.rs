@@ -4,13 +4,19 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The longest plan together with its input, in bytes. Temporal refuses a payload of 2 MB.
+/// Largest plan with its input that is started on Temporal, in bytes. Temporal refuses a payload of 2 MB.
+///
+/// Limit (fleet): the run does not start.
 pub(crate) const REQUEST_BYTES_MAX: usize = 1_800_000;
 
-/// The longest output that a result carries, in bytes. The whole output is in the journal.
-pub(crate) const OUTPUT_BYTES_MAX: usize = 1_000_000;
+/// Longest output that comes back through Temporal, in bytes.
+///
+/// Limit (fleet): the output is only in the journal.
+pub(crate) const ANSWER_OUTPUT_BYTES_MAX: usize = 1_000_000;
 
-/// Settlements that the state of a run lists.
+/// Settlements of a run that wait for a worker, and that its state lists.
+///
+/// Limit (fleet): a further settlement is dropped, and the state lists the latest.
 pub(crate) const SETTLEMENTS_MAX: usize = 100;
 
 /// The input of a workflow: one run of haft.

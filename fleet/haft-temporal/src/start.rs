@@ -25,10 +25,14 @@ use crate::workflow::HaftRun;
 /// The memo with the digest of the plan and its input. A second start of the run must have the same.
 const DIGEST_MEMO: &str = "haft_plan_sha256";
 
-/// Seconds without a heartbeat after which another worker takes over, unless the command says otherwise.
+/// Default time without a heartbeat of a worker, in seconds.
+///
+/// Limit (fleet): another worker resumes the run.
 const HEARTBEAT_SECONDS_DEFAULT: u64 = 30;
 
-/// The longest time of a task for an agent, in seconds. It is the longest timeout of a node of a plan.
+/// Longest time of a task for an agent, in seconds. It is the longest timeout of a node of a plan.
+///
+/// Limit (fleet): the run fails.
 const AGENT_SECONDS_MAX: u64 = 3_600;
 
 /// The agent that gets a task, unless the command names another one.

@@ -18,13 +18,19 @@ use crate::connection::ConnectionArgs;
 use crate::placement::{Workspace, check_labels, queues_of_labels, workspace_queue};
 use crate::workflow::HaftRun;
 
-/// Runs of one workspace at the same time, unless the command says otherwise.
+/// Default number of runs of one workspace at the same time on one worker.
+///
+/// Limit (fleet): further runs wait.
 const RUNS_DEFAULT: u16 = 10;
 
-/// Seconds for current runs to end after SIGTERM, unless the command says otherwise.
+/// Default time for current runs to end after SIGTERM, in seconds.
+///
+/// Limit (fleet): the rest is handed over.
 const DRAIN_SECONDS_DEFAULT: u64 = 300;
 
 /// Workspaces of one worker.
+///
+/// Limit (fleet): the worker does not start.
 const ROOTS_MAX: usize = 64;
 
 /// The longest time between two heartbeats of an activity that reach Temporal. A cancellation arrives with one.
