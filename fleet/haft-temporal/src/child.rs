@@ -177,8 +177,8 @@ pub(crate) fn exec_tied(worker: i32, command: &[OsString]) -> anyhow::Result<()>
 mod tests {
     use super::*;
 
-    async fn lines(text: &[u8]) -> Vec<Vec<u8>> {
-        let mut reader = BufReader::with_capacity(3, text);
+    async fn lines(text: &[u8], buffer_bytes: usize) -> Vec<Vec<u8>> {
+        let mut reader = BufReader::with_capacity(buffer_bytes, text);
         let mut lines = Vec::new();
         while let Some(line) = read_line(&mut reader).await.unwrap() {
             lines.push(line);
@@ -188,11 +188,11 @@ mod tests {
 
     #[tokio::test]
     async fn lines_and_the_tail_are_read_to_their_bounds() {
-        assert_eq!(lines(b"").await, Vec::<Vec<u8>>::new());
-        assert_eq!(lines(b"one\n\nthree").await, [&b"one"[..], b"", b"three"]);
+        assert_eq!(lines(b"", 3).await, Vec::<Vec<u8>>::new());
+        assert_eq!(lines(b"one\n\nthree", 3).await, [&b"one"[..], b"", b"three"]);
         let mut long = vec![b'x'; LINE_BYTES_MAX + 1];
         long.extend(b"\nnext\n");
-        let read = lines(&long).await;
+        let read = lines(&long, 65_536).await;
         let lengths: Vec<usize> = read.iter().map(Vec::len).collect();
         assert_eq!(lengths, [LINE_BYTES_MAX, 4]);
 
