@@ -56,7 +56,7 @@ pub async fn an_ask_is_there_until_it_is_answered(journal: Shared) -> CaseResult
         (AskState::Pending, "process one", 0)
     );
     assert_eq!(asked.shown, ContentDigest::of(SHOWN));
-    assert_eq!(journal.asks(AskQuery::pending()).await?, [asked.clone()]);
+    assert_eq!(journal.asks(AskQuery::pending()).await?, std::slice::from_ref(&asked));
     assert_eq!(journal.shown_of_ask(&asked).await?.as_deref(), Some(SHOWN));
     // A call that is asked about has no row yet, and the run goes on beside it.
     record(&*journal, call(&scope("r"), 2, Effect::Once), CallStatus::Succeeded).await?;
