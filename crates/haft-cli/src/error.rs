@@ -3,6 +3,7 @@
 
 use std::fmt;
 use std::io;
+use std::net::SocketAddr;
 
 use haft::{RegistryError, RunError, RuntimeError, WorkspaceRootsError};
 use haft_contract::{Envelope, ErrorCode, RunId};
@@ -183,6 +184,11 @@ impl CommandError {
     pub(crate) fn kind(mut self, kind: CommandErrorKind) -> Self {
         self.kind = kind;
         self
+    }
+
+    /// Returns the error about a listener whose address calls of agents could reach.
+    pub(crate) fn unmarked(address: SocketAddr, err: &io::Error) -> Self {
+        Self::failed(format!("calls of agents cannot be kept from {address}: {err}"))
     }
 
     /// Returns the error with a command that helps.

@@ -10,11 +10,11 @@ use std::sync::Arc;
 
 use clap::Args;
 use haft_inspector::{InspectorParts, InspectorRouter};
+use haft_sandbox::proxy::OwnListener;
 use haft_server::{BrowserSessions, HttpSite, RequestGuard};
 use serde_json::json;
 use tokio::net::TcpListener;
 
-use super::serve::mark_listener;
 use crate::arguments::cli_context::CliContext;
 use crate::error::{CommandError, CommandResult, CommandStatus};
 use crate::signals;
@@ -87,7 +87,7 @@ pub(crate) async fn run(args: &InspectArgs, cx: &CliContext) -> CommandResult {
         CommandError::failed(message).hint("haft inspect")
     })?;
     let address = listener.local_addr().map_err(CommandError::failed)?;
-    let _mark = mark_listener(address)?;
+    let _mark = OwnListener::mark(address).map_err(|err| CommandError::unmarked(address, &err))?;
     let address = address.to_string();
     let shutdown = signals::stop_token()?;
     let (pages, site) =

@@ -147,7 +147,7 @@ pub(crate) async fn run(
     }
     let listener = TcpListener::bind(args.listen).await.map_err(|err| cannot_listen(args, &err))?;
     let address = listener.local_addr().map_err(|err| cannot_listen(args, &err))?;
-    let _mark = mark_listener(address)?;
+    let _mark = OwnListener::mark(address).map_err(|err| CommandError::unmarked(address, &err))?;
     let runtime = compose::serving_runtime(&settings, &cx.host).await?;
     compose::recover(&runtime, &cx.host).await?;
     let shutdown = signals::stop_token()?;
@@ -208,13 +208,6 @@ pub(crate) async fn run(
     haft_server::serve(listener, site, shutdown, server.shut_down()).await;
     runtime.shut_down().await;
     Ok(CommandStatus::Done)
-}
-
-/// Marks an address as one of haft's own. No call reaches it from then on, whatever is granted to the call.
-pub(crate) fn mark_listener(address: SocketAddr) -> Result<OwnListener, CommandError> {
-    OwnListener::mark(address).map_err(|err| {
-        CommandError::failed(format!("calls of agents cannot be kept from {address}: {err}"))
-    })
 }
 
 /// Opens a session with a new run.

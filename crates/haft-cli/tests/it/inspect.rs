@@ -146,14 +146,11 @@ fn people_at_the_inspector() {
     let lines = json!({"cmd": "seq 1 300000; echo the-very-last-line"});
     make_calls(&world, "large", &[("bash", lines)]);
     Ordering::begin(&world, "killed").kill();
-    let mut working = Ordering::begin(&world, "working");
     let mut steps = vec![step("used_link")];
     steps.extend(views([
         "/runs",
         "/runs?state=failed&text=nothing",
         "/runs/written",
-        "/runs/working",
-        "/runs/working/stop",
         "/runs/refused?view=tree",
         "/calls/written/main/0/1/1",
         "/calls/refused/main/0/1/1",
@@ -178,17 +175,20 @@ fn people_at_the_inspector() {
         step("doubt_of_two"),
         json!({"step": "live", "run": "later"}),
         json!({"step": "live_runs", "count": 50}),
-        json!({"step": "stop", "run": "working"}),
-        step("faults"),
+        step("work"),
     ]);
+    steps.extend(views(["/runs/working", "/runs/working/stop"]));
+    steps.extend([json!({"step": "stop", "run": "working"}), step("faults")]);
+    let mut working = None;
     let act = |step: &Value| match step["count"].as_u64() {
+        _ if step["work"] == true => working = Some(Ordering::begin(&world, "working")),
         None => drop(world.run(&["call", "--run", "later", "glob", r#"{"pattern":"*"}"#])),
         Some(count) => {
             // They work at the same time.
             let call = |number| {
                 let run = format!("many-{number}");
-                let mut command =
-                    world.haft(&["call", "--run", &run, "glob", r#"{"pattern":"*"}"#]);
+                let input = r#"{"pattern":"*"}"#;
+                let mut command = world.haft(&["call", "--run", &run, "glob", input]);
                 command.stdout(Stdio::null()).spawn().unwrap()
             };
             let calls: Vec<Child> = (0..count).map(call).collect();
@@ -202,8 +202,6 @@ fn people_at_the_inspector() {
         {"step":"view","path":"/runs","findings":[]}
         {"step":"view","path":"/runs?state=failed&text=nothing","findings":[]}
         {"step":"view","path":"/runs/written","findings":[]}
-        {"step":"view","path":"/runs/working","findings":[]}
-        {"step":"view","path":"/runs/working/stop","findings":[]}
         {"step":"view","path":"/runs/refused?view=tree","findings":[]}
         {"step":"view","path":"/calls/written/main/0/1/1","findings":[]}
         {"step":"view","path":"/calls/refused/main/0/1/1","findings":[]}
@@ -228,11 +226,14 @@ fn people_at_the_inspector() {
         {"step":"live"}
         {"step":"begin","count":50}
         {"step":"live_runs","rows":50,"is_first_page":true}
+        {"step":"begin","work":true}
+        {"step":"view","path":"/runs/working","findings":[]}
+        {"step":"view","path":"/runs/working/stop","findings":[]}
         {"step":"stop","state":"in doubt"}
         {"step":"faults","faults":[]}
     "#]]);
     assert_eq!(world.read("work/a.txt"), "one two\n");
-    assert!(!working.wait().success());
+    assert!(!working.unwrap().wait().success());
 }
 
 #[test]

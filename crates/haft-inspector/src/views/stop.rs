@@ -32,7 +32,7 @@ struct StopPage {
 }
 
 /// The process that works in a run.
-struct RunningProcess {
+struct HolderProcess {
     holder: LeaseHolder,
     /// All runs that it works in, in the order of their names.
     runs: Vec<RunId>,
@@ -45,7 +45,7 @@ pub(crate) async fn show(
     run: &str,
 ) -> Result<PageResponse, PageError> {
     let (journal, run) = source.present_run(run).await?;
-    let process = RunningProcess::of(&run, &*journal).await?;
+    let process = HolderProcess::of(&run, &*journal).await?;
     let session = session_of(&*journal, &run.id).await?;
     let hint = process.hint();
     let others = process.runs.iter().filter(|other| **other != run.id);
@@ -69,7 +69,7 @@ pub(crate) async fn stop(
     run: &str,
 ) -> Result<PageResponse, PageError> {
     let (journal, run) = source.present_run(run).await?;
-    let process = RunningProcess::of(&run, &*journal).await?;
+    let process = HolderProcess::of(&run, &*journal).await?;
     process.stop_of(&run.id).check(source, request)?;
     if !process.hint().is_empty() || !ask_to_end(&process.holder.owner) {
         return Err(PageError::conflict("this process cannot be ended from here"));
@@ -77,7 +77,7 @@ pub(crate) async fn stop(
     Ok(response::go_to(&run_url(&run.id)))
 }
 
-impl RunningProcess {
+impl HolderProcess {
     async fn of(run: &RunRow, journal: &dyn Journal) -> Result<Self, PageError> {
         let holder = run.holder.clone().filter(|it| check_gone(&it.owner) != Some(true));
         let ended = || PageError::conflict("no process works in this run now");

@@ -334,7 +334,7 @@ async fn an_answer_is_about_the_card_that_was_shown() {
     let answer = browser.post(path, &own, "verdict=once").await;
     assert_eq!(answer.status, 409);
     assert!(answer.body.contains("has changed since"), "{}", answer.body);
-    // What is shown now is answered, once.
+    // The content that is shown now is answered, once.
     let own = nonce(&browser, "ask_1").await;
     let late = nonce(&running.browser().await, "ask_1").await;
     let answer = browser.post(path, &own, "verdict=reject&words=not+so").await;

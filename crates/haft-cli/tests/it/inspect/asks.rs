@@ -41,7 +41,7 @@ fn people_answer_asks() {
     let edited = begin("edited", "write", json!({"path": "new.txt", "content": "hello\n"}));
     let rejected = begin("rejected", "bash", json!({"cmd": "cargo test"}));
     let always = begin("always", "bash", json!({"cmd": "cargo build --release"}));
-    let both = begin("both", "bash", json!({"cmd": "echo <b>both</b>"}));
+    let both = begin("both", "bash", json!({"cmd": "echo both"}));
     let elsewhere = begin("elsewhere", "bash", json!({"cmd": "echo elsewhere"}));
     let mut steps = vec![json!({"step": "asks", "count": 6})];
     steps.extend(views(["/asks"]));
