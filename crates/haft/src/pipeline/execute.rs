@@ -286,6 +286,21 @@ pub(super) struct ToolContext<'a> {
 }
 
 impl ToolContext<'_> {
+    /// Returns what asks the person behind the call for the tool.
+    fn call_questions(&self) -> CallQuestions {
+        let Self { state, granted, connection, .. } = self;
+        let call = state.call();
+        CallQuestions {
+            asker: Arc::clone(call.asker.as_ref().unwrap_or(&connection.asker)),
+            connection: Arc::clone(connection),
+            call_id: state.id().to_string(),
+            driver_call_id: call.driver_call_id.clone(),
+            tool: granted.contract().id.clone(),
+            time: Arc::clone(&self.timing.time),
+            waits: Arc::clone(state.waits()),
+        }
+    }
+
     /// Builds the context that the tool gets.
     pub(super) fn build(self, right: ExecutionRight) -> Cx {
         let Self { state, granted, connection, .. } = self;
@@ -334,15 +349,7 @@ impl ToolContext<'_> {
             stop: self.timing.stop.clone(),
             timeout_ms: self.timing.timeout_ms,
         };
-        let questions = CallQuestions {
-            asker: Arc::clone(call.asker.as_ref().unwrap_or(&connection.asker)),
-            connection: Arc::clone(connection),
-            call_id: state.id().to_string(),
-            driver_call_id: call.driver_call_id.clone(),
-            tool: contract.id.clone(),
-            time: Arc::clone(&self.timing.time),
-            waits: Arc::clone(state.waits()),
-        };
+        let questions = self.call_questions();
         let client = CallClient {
             client: Arc::clone(&call.client),
             time: Arc::clone(&self.timing.time),
