@@ -143,7 +143,7 @@ async fn an_answer_of_another_front_end_lets_the_call_go_on() {
     let shown = case.journal.shown_of_ask(&ask).await.unwrap().unwrap();
     let shown = ShownAsk::parse(&shown).unwrap();
     assert_eq!((shown.ask.as_str(), &shown.input), (ask.id.as_str(), &json!({"text": "milk"})));
-    assert_eq!(shown.always_rules, ["allow note \"*\""]);
+    assert_eq!(shown.always_rules, ["allow note \"notes\""]);
     case.answer(AskVerdict::Once, (None, None)).await;
     assert_eq!(call.await.unwrap().text(), "noted");
     assert_eq!(case.executed(), ["milk"]);
