@@ -1,4 +1,4 @@
-//! Builds and tests `fleet/haft-temporal`, which is a workspace of its own, on a real Temporal server and a real PostgreSQL server.
+//! Builds and tests `fleet/haft-temporal`, which is a separate workspace, on a real Temporal server and a real PostgreSQL server.
 //!
 //! The build keeps to `target/fleet`. Without optimisation and debug information, the SDK takes a few minutes once.
 

@@ -1,5 +1,5 @@
 //! One `haft` process: started, followed and stopped. It ends with this process, also if this one is killed, and then finishes its
-//! running calls first. What its end means is decided elsewhere.
+//! running calls first. Another file decides what its end means.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;

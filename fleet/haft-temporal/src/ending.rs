@@ -22,7 +22,7 @@ const MESSAGE_BYTES_MAX: usize = 8_000;
 /// Calls in doubt that a failure lists.
 const DOUBTS_MAX: usize = 100;
 
-/// What a `haft` process left behind.
+/// The exit status and the output of a `haft` process.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct HaftOutput {
     /// The exit status, unless a signal ended the process.

@@ -1,5 +1,5 @@
-//! Follows a run on Temporal to its end, and the commands about runs that are there: `status`, `settle` and `cancel`. What a run has
-//! come to is read from the memo of its workflow, which needs no worker.
+//! Follows a run on Temporal to its end, and the commands about runs that are there: `status`, `settle` and `cancel`. The state of a run is
+//! read from the memo of its workflow, which needs no worker.
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -69,7 +69,7 @@ pub(crate) struct SettleArgs {
     result: Option<String>,
 }
 
-/// What a person found out about a call.
+/// A person's finding about a call.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum Verdict {
     /// It happened: a resume answers it from the record

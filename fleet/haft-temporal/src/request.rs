@@ -109,7 +109,7 @@ pub(crate) struct RunFailure {
     pub(crate) kind: String,
     /// The exit status that haft ended with.
     pub(crate) status: i32,
-    /// What happened.
+    /// A description of the failure.
     pub(crate) message: String,
     /// The calls in doubt.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -138,7 +138,7 @@ pub(crate) struct Settlement {
     pub(crate) result: Option<String>,
 }
 
-/// What became of a settlement.
+/// The result of a settlement.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SettlementReport {
     /// The settlement.

@@ -145,12 +145,23 @@ fn a_run_on_an_engine_is_handed_over() {
     check(
         &["agent", "--on", "temporal", "--agent", "plan", "--model", "openai/m", "What is it?"],
         &expect![[r#"
+            agent
+            --root
+            /world/work
+            --agent=plan
+            --model=openai/m
+            --
+            What is it?
             --- status 0
         "#]],
     );
     check(
         &["run", "plan.json", "--on", "temporal", "--unsafe-no-sandbox"],
         &expect![[r#"
+            --- stderr
+            error: --unsafe-no-sandbox does not reach a run on an engine, because the settings of its worker hold
+
+            hint: haft-temporal worker --help
             --- status 2
         "#]],
     );
@@ -164,6 +175,10 @@ fn a_missing_engine_is_named() {
     world.check_command(
         &mut command,
         &expect![[r#"
+            --- stderr
+            error: this command needs the program haft-temporal, which is not installed: there is no /world/bin/haft-temporal
+
+            hint: cargo install --locked --path fleet/haft-temporal
             --- status 2
         "#]],
     );

@@ -124,7 +124,7 @@ impl Server {
                 );
                 std::thread::sleep(Duration::from_millis(20));
             }
-            // What is left of a killed server holds its files for a moment.
+            // The processes of a killed server hold its files for a moment.
             assert!(
                 Instant::now() < until,
                 "{:?} ended: {:?}",
