@@ -77,7 +77,7 @@ mod tests {
         let journal = MemoryJournal::new();
         let lease = begin(&journal, "r1", "cli", 1_000).await;
         for (node, at_ms) in [("n1", 30), ("n0", 20), ("n0", 40)] {
-            record_call(&journal, &lease, node, "read", "{}", at_ms).await;
+            record_call(&journal, &lease, node, ("read", "{}"), at_ms).await;
         }
         let run = RunId::parse("r1").unwrap();
         let mut spelled = Vec::new();

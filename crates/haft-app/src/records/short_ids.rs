@@ -110,7 +110,7 @@ mod tests {
             [(&one, "k7f0"), (&two, "k7fx"), (&three, "m2p"), (&run("nightly"), "nightly")]
         {
             assert_eq!(ids.short(id), expect);
-            assert_eq!(ids.matching(expect), [id.clone()]);
+            assert_eq!(ids.matching(expect), std::slice::from_ref(id));
         }
         assert_eq!(ids.matching("k7f").len(), 2);
         assert_eq!(ids.matching("night"), [run("nightly")]);

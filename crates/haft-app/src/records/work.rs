@@ -246,8 +246,7 @@ pub(super) mod tests {
         journal: &MemoryJournal,
         lease: &Lease,
         node: &str,
-        tool: &str,
-        input: &str,
+        (tool, input): (&str, &str),
         started_at_ms: u64,
     ) {
         let scope = AttemptAddress {
@@ -289,7 +288,7 @@ pub(super) mod tests {
         let lease = begin(&journal, "nightly", "mcp", 1_000).await;
         begin(&journal, "later", "cli", 2_000).await;
         begin(&journal, "surroundings", "agent", 3_000).await;
-        record_call(&journal, &lease, "main", "bash", "{}", 4_000).await;
+        record_call(&journal, &lease, "main", ("bash", "{}"), 4_000).await;
         let here = WorkFilter { root: Some(ROOT), ..WorkFilter::default() };
         assert_eq!(listed(&journal, here).await, ["nightly 1", "later 0"]);
         let all = WorkFilter { with_internal: true, ..WorkFilter::default() };
@@ -302,9 +301,9 @@ pub(super) mod tests {
     async fn an_undo_is_known_by_its_only_call() {
         let journal = MemoryJournal::new();
         let lease = begin(&journal, "r1", "cli", 1_000).await;
-        record_call(&journal, &lease, "main", "undo", r#"{"of":"r0"}"#, 2_000).await;
+        record_call(&journal, &lease, "main", ("undo", r#"{"of":"r0"}"#), 2_000).await;
         let lease = begin(&journal, "r2", "cli", 1_000).await;
-        record_call(&journal, &lease, "main", "bash", r#"{"of":"r0"}"#, 1_000).await;
+        record_call(&journal, &lease, "main", ("bash", r#"{"of":"r0"}"#), 1_000).await;
         let work = list_work(&journal, WorkFilter::default()).await.unwrap();
         let mut undone = Vec::new();
         for one in &work {

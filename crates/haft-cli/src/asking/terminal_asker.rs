@@ -59,7 +59,7 @@ impl Asker for TerminalAsker {
     }
 
     fn note_end(&self, how: &str) {
-        output::print_aside(&format!("\nanswered elsewhere: {how}"));
+        output::print_aside(format!("\nanswered elsewhere: {how}"));
     }
 
     fn elicit(&self, asked: Elicitation) -> BoxFuture<'_, ElicitationReply> {

@@ -71,7 +71,7 @@ pub(crate) async fn run(args: &LogArgs, cx: &CliContext) -> CommandResult {
     let entries = match place.open_to_read().await? {
         Some(journal) => {
             let history = snapshot_history(&journal, &settings, &cx.host);
-            find_entries(args, since_ms, &*journal, &history, &settings, cx).await?
+            find_entries(args, since_ms, (&*journal, &history), &settings, cx).await?
         }
         None => Vec::new(),
     };
@@ -104,8 +104,7 @@ pub(crate) async fn run(args: &LogArgs, cx: &CliContext) -> CommandResult {
 async fn find_entries(
     args: &LogArgs,
     since_ms: Option<u64>,
-    journal: &dyn Journal,
-    history: &SnapshotHistory,
+    (journal, history): (&dyn Journal, &SnapshotHistory),
     settings: &EffectiveSettings,
     cx: &CliContext,
 ) -> Result<Vec<LogEntry>, CommandError> {

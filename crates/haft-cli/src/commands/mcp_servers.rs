@@ -64,7 +64,7 @@ pub(crate) enum McpCommand {
     /// server is granted nothing unless --read, --write or --host say so. haft mcp test NAME shows whether it works.
     ///
     /// With --npm or --pypi, haft installs the package once and adds the program of the package.
-    Add(McpAddArgs),
+    Add(Box<McpAddArgs>),
     /// List the servers, how each is started, and how many tools it has
     List,
     /// Use the tools of a server no more

@@ -72,7 +72,7 @@ fn print_result(envelope: &Envelope) -> CommandResult {
     match (metadata.exit_code, message) {
         (Some(0) | None, None) => Ok(CommandStatus::Done),
         (Some(status), message) => {
-            message.iter().for_each(|message| output::print_note(message));
+            message.iter().for_each(output::print_note);
             Ok(CommandStatus::Program(u8::try_from(status & 0xff).unwrap_or(1)))
         }
         (None, Some(message)) => {
