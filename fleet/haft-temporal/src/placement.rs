@@ -97,7 +97,7 @@ pub(crate) fn queues_of_labels(prefix: &str, labels: &[String]) -> Vec<String> {
     let subsets = 1..1_u32 << labels.len().min(LABELS_MAX);
     subsets
         .map(|subset| {
-            let chosen = labels.iter().enumerate().filter(|(index, _)| subset >> index & 1 == 1);
+            let chosen = labels.iter().enumerate().filter(|(index, _)| (subset >> index) & 1 == 1);
             let chosen: Vec<String> = chosen.map(|(_, label)| label.clone()).collect();
             labels_queue(prefix, &chosen)
         })

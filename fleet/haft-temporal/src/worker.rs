@@ -1,7 +1,7 @@
 //! `haft-temporal worker`: takes runs from Temporal and drives them with the installed `haft`. One worker of the SDK polls each
 //! queue: one for workflows, one for each workspace, and one for each set of labels.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -152,7 +152,7 @@ pub(crate) async fn run(
 }
 
 /// Checks that haft starts, before a run is taken that would fail without it.
-async fn check_haft(haft: &PathBuf) -> anyhow::Result<()> {
+async fn check_haft(haft: &Path) -> anyhow::Result<()> {
     let started = tokio::process::Command::new(haft).arg("--version").output().await;
     let output = started.with_context(|| {
         format!("the program {} does not start: name it with --haft FILE", haft.display())
