@@ -18,6 +18,8 @@ use haft_app::settings::{self, EffectiveSettings};
 pub(crate) const LAST: &str = "last";
 /// Begins a name of work before the last: `last~1` is the one before it.
 const BEFORE_LAST: &str = "last~";
+/// Begins the ids that haft makes for runs.
+const RUN_PREFIX: &str = "run_";
 /// Most ids that the error about an ambiguous name lists.
 const CANDIDATES_SHOWN_MAX: usize = 10;
 
@@ -81,15 +83,15 @@ pub(crate) async fn find_session(
         Err(err) => err,
     };
     if RunId::parse(named).is_ok() {
-        let ids = ShortIds::read(journal).await?.matching(named);
-        let sessions: Vec<RunId> =
-            ids.iter().filter(|id| SessionId::parse(id.as_str()).is_ok()).cloned().collect();
-        match sessions.as_slice() {
-            [] if ids.is_empty() => {}
-            [] => {
+        let mut ids = ShortIds::read(journal).await?.matching(named);
+        let is_run = named.starts_with(RUN_PREFIX) || !ids.is_empty();
+        ids.retain(|id| SessionId::parse(id.as_str()).is_ok());
+        match ids.as_slice() {
+            [] if is_run => {
                 let message = format!("{named} is a run, and no session of an agent");
                 return Err(CommandError::usage(message).hint(format!("haft show {named}")));
             }
+            [] => {}
             [only] => return SessionId::parse(only.as_str()).map_err(CommandError::usage),
             many => return Err(ambiguous_error("session", named, many)),
         }

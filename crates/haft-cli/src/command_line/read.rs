@@ -105,7 +105,7 @@ mod tests {
             let names: Vec<&str> = haft.get_subcommands().map(Command::get_name).collect();
             assert_eq!(names, expect, "{line}");
         };
-        check("mcp --allow bash", &["mcp"]);
+        check("mcp --allow write", &["mcp"]);
         check("--root call mcp", &["call", "mcp"]);
         check("--version", &[]);
     }

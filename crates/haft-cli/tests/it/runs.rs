@@ -325,9 +325,9 @@ fn failures_are_json_where_json_was_asked_for() {
         format!("{status} {} {}", told["status"].as_str().unwrap(), told["hint"])
     };
     let settle = ["runs", "settle", "r1/main/0/1/1", "happened", "--json"];
-    assert_eq!(told(&["runs", "show", "r2", "--json"]), r#"2 unknown_run "haft runs list""#);
+    assert_eq!(told(&["runs", "show", "r2", "--json"]), r#"2 unknown_run "haft log""#);
     assert_eq!(told(&settle), r#"2 not_in_doubt "haft runs show r1""#);
-    assert_eq!(told(&["--json", "runs", "show"]), "2 usage null");
+    assert_eq!(told(&["--json", "runs", "settle"]), "2 usage null");
     assert_eq!(told(&["--json", "runs", "list", "--limit", "0"]), "2 usage null");
     assert_eq!(told(&["--json", "--db", "none", "runs", "list"]), "2 journal null");
     let one = ["call", "--run", "r1", "--call", "c", "--json", "glob", r#"{"pattern":"*"}"#];

@@ -13,12 +13,17 @@ pub(crate) struct Terminal {
     shown: String,
     /// The screen at the time of the last input.
     answered: usize,
+    /// Whether the note about a new journal is shown. Most tests begin one.
+    names_journal: bool,
 }
+
+/// Begins the note about a new journal.
+const NEW_JOURNAL: &str = "this begins a new journal, ";
 
 impl Terminal {
     /// Returns a terminal of so many columns and rows.
     pub(crate) fn of_size(columns: u16, rows: u16) -> Self {
-        let terminal = Self::new();
+        let terminal = Self { names_journal: true, ..Self::new() };
         let (ws_col, ws_row) = (columns, rows);
         let size = rustix::termios::Winsize { ws_col, ws_row, ws_xpixel: 0, ws_ypixel: 0 };
         rustix::termios::tcsetwinsize(&terminal.keyboard, size).unwrap();
@@ -32,7 +37,13 @@ impl Terminal {
         let name = ptsname(&screen, Vec::new()).unwrap();
         let flags = rustix::fs::OFlags::RDWR | rustix::fs::OFlags::NOCTTY;
         let keyboard = rustix::fs::open(name.as_c_str(), flags, rustix::fs::Mode::empty()).unwrap();
-        Self { screen: screen.into(), keyboard, shown: String::new(), answered: 0 }
+        Self {
+            screen: screen.into(),
+            keyboard,
+            shown: String::new(),
+            answered: 0,
+            names_journal: false,
+        }
     }
 
     /// Starts a command that reads from the terminal and says on it what is not data.
@@ -91,6 +102,15 @@ impl Terminal {
         // Linux answers with an error, and not with an end, when the other side is closed.
         let count = self.screen.read(&mut buffer).unwrap_or(0);
         self.shown.push_str(&String::from_utf8_lossy(&buffer[..count]).replace("\r\n", "\n"));
+        if let Some(start) = self.shown.find(NEW_JOURNAL).filter(|_| !self.names_journal)
+            && let Some(end) = self.shown[start..].find('\n')
+        {
+            // A style may be around the line.
+            let start = self.shown[..start].rfind('\n').map_or(0, |newline| newline + 1);
+            let end = self.shown[start..].find('\n').map_or(start + end, |end| start + end);
+            self.shown.replace_range(start..=end, "");
+            self.answered = self.answered.min(self.shown.len());
+        }
         count
     }
 }

@@ -3,6 +3,7 @@
 use expect_test::expect;
 
 use crate::asking::answered;
+use crate::terminal::Terminal;
 use crate::world::World;
 
 /// A call that needs what the manifests here grant; the flag comes before what they say of presets.
@@ -371,4 +372,38 @@ fn init_writes_what_it_trusts_and_overwrites_nothing() {
         --- status 0
     "#]],
     );
+}
+
+#[test]
+fn init_asks_a_person_three_questions() {
+    let world = World::with_files();
+    let mut terminal = Terminal::new();
+    let child = terminal.start(&mut world.haft(&["init"]));
+    for (question, answer) in [
+        ("Answer [work]: ", "perhaps\n"),
+        ("Answer [work]: ", "ask\n"),
+        ("[none]: ", "docs.rs\n"),
+        ("[.env]: ", "\n"),
+    ] {
+        terminal.wait_for(question);
+        terminal.type_text(answer);
+    }
+    let (shown, printed, status) = terminal.finish(child);
+    assert_eq!(status, Some(0), "{shown}");
+    assert!(
+        shown.contains("Answer read, work or ask.") && printed.contains("\nnext:\n"),
+        "{shown}"
+    );
+    expect![[r#"
+        # What agents may do in this directory and below it.
+        # Every setting: docs/cli.md, or haft init --all-settings in an empty directory.
+        preset = "ask"
+        # Neither tools nor commands read these files.
+        permissions = [{ permission = "fs.read", pattern = ".env", action = "deny" }]
+        # Hosts that commands and tools may reach.
+        requires.net.hosts = ["docs.rs"]
+    "#]]
+    .assert_eq(&world.read("work/haft.toml"));
+    // haft trusts what it wrote.
+    assert!(world.run(&["permissions", "list"]).contains("deny"), "{shown}");
 }

@@ -258,7 +258,7 @@ fn what_is_no_session_is_said_to_be_something_else() {
         --- stderr
         error: run_XXXXXXXXXXXXXXXXXXXXXXXXXX is a run, and no session of an agent
 
-        hint: haft runs show run_XXXXXXXXXXXXXXXXXXXXXXXXXX
+        hint: haft show run_XXXXXXXXXXXXXXXXXXXXXXXXXX
         --- status 2
     "#]]
     .assert_eq(&stage.shown(&["sessions", "show", "run_01jd3k8x5m9q2w7y4t6r8v0c3z"]));
