@@ -57,7 +57,7 @@ fn normalized(shown: &str, world: &World, columns: u16) -> String {
                     _ if is_age => "AGE".to_owned(),
                     _ if is_time => "TIME".to_owned(),
                     _ if is_number && place > 0 => "0".to_owned(),
-                    _ => without_duration(cell),
+                    _ => without_duration(&uncut(cell)),
                 }
             })
             .collect();
@@ -65,6 +65,13 @@ fn normalized(shown: &str, world: &World, columns: u16) -> String {
         text.push_str(&format!("{indent}{}\n", cells.join("  ")));
     }
     text
+}
+
+/// Returns a cell that was cut without the last word, because the place of the cut follows from the width of other cells.
+fn uncut(cell: &str) -> String {
+    let Some(text) = cell.strip_suffix('…') else { return cell.to_owned() };
+    let whole = text.rfind(['-', ' ']).and_then(|end| text.get(..end)).unwrap_or_default();
+    format!("{whole}…")
 }
 
 /// Returns a text with `0 ms` for the duration of a call.
