@@ -362,6 +362,28 @@ fn a_file_that_is_too_large_is_refused() {
 }
 
 #[test]
+fn an_agent_cannot_switch_its_own_tools_on_again() {
+    let world = world();
+    for client in ["claude", "codex", "gemini", "opencode", "vscode", "cursor"] {
+        connect(&world, &[client, "--yes"]);
+    }
+    let connected = files(&world);
+    let written: Vec<&str> =
+        connected.keys().filter_map(|name| name.strip_prefix("work/")).collect();
+    let written: Vec<&str> = written.into_iter().filter(|name| !name.ends_with('/')).collect();
+    assert_eq!(written.len(), 9, "{written:?}");
+    for path in written {
+        let write = json!({"path": path, "content": "{}"}).to_string();
+        let bash = json!({"cmd": format!("python3 -c \"open('{path}', 'w')\"")}).to_string();
+        for (tool, input) in [("write", &write), ("bash", &bash)] {
+            let output = haft(&world, &["call", tool, input]).output().unwrap();
+            assert!(!output.status.success(), "{tool} {path}: {}", world.shown(&output));
+        }
+    }
+    assert_eq!(files(&world), connected);
+}
+
+#[test]
 fn the_list_names_clients_and_their_state() {
     let world = world();
     world.write("bin/codex", "");
