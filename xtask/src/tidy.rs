@@ -98,8 +98,8 @@ pub(crate) const CRATE_EDGES: &[CrateEdges] = &[
     // The other side of what agents are: an editor that speaks with them.
     edges(
         "haft-acp",
-        &["haft-contract", "haft-patch", "haft-journal", "haft", "haft-agent"],
-        &["haft-model", "haft-policy", "haft-scripted-model", "haft-tools"],
+        &["haft-contract", "haft-patch", "haft-journal", "haft", "haft-model", "haft-agent"],
+        &["haft-policy", "haft-scripted-model", "haft-tools"],
     ),
     // Puts together everything that a front end runs. It reads configuration, and the environment through its host.
     edges(

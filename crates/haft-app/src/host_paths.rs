@@ -1,6 +1,7 @@
 //! Finds the places on this machine that commands need, and those that they must not see: system directories, toolchains on
 //! PATH with their package caches, and credentials. This module reads names and links only; the sandbox uses the places.
 
+mod credential_paths;
 mod credentials;
 mod git_identity;
 mod links;
@@ -11,8 +12,8 @@ use std::path::{Path, PathBuf};
 
 use haft::ReadablePaths;
 
+pub(crate) use credential_paths::{owners_of, user_paths};
 pub use credentials::{CREDENTIALS, CredentialOwner};
-pub(crate) use credentials::{owners_of, user_paths};
 pub use git_identity::git_identity;
 pub use links::{
     LINKS_MAX as OUTSIDE_LINKS_MAX, LinkTrail, OutsideError, canonical_outside_roots, follow_links,
@@ -53,7 +54,7 @@ impl HostPaths {
         roots: &[PathBuf],
     ) -> Self {
         let home = home.canonicalize().unwrap_or_else(|_| home.to_owned());
-        let hidden = credentials::credential_paths(&variable, &home);
+        let hidden = credential_paths::credential_paths(&variable, &home);
         let (roots, of_user) = (roots.to_vec(), home.clone());
         let readable = ReadablePaths::from_search(move || readable(&variable, &of_user, &roots));
         Self { home, readable, hidden }

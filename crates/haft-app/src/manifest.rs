@@ -87,7 +87,7 @@ pub struct Manifest {
     pub profile: Option<Profile>,
     /// The rules that hold where no other rule does.
     pub preset: Option<Preset>,
-    /// What a call does that needs an answer if its client cannot ask a person.
+    /// How a call that needs an answer goes on if its client cannot ask a person.
     pub asks: Option<AskPolicy>,
     /// The tools to offer. Without the key, all tools of the profile are offered.
     pub tools: Option<Vec<ToolId>>,

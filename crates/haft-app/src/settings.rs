@@ -59,7 +59,7 @@ pub struct EffectiveSettings {
     pub rules: Vec<(RuleScope, Rule)>,
     /// Where the rules of the preset come from.
     pub preset: Preset,
-    /// What a call does that needs an answer if its client cannot ask a person.
+    /// How a call that needs an answer goes on if its client cannot ask a person.
     pub asks: AskPolicy,
     /// Where the rules for this project are kept.
     pub project: ProjectRuleFile,

@@ -44,7 +44,7 @@ Setup        init, doctor    Write a haft.toml; check this machine
              completions
 Options      --root DIR, --json, --preset NAME and more: haft --help";
 
-/// What the long help says after the screen.
+/// The end of the long help, after the screen.
 pub(crate) const EXIT_HELP: &str = "\
 Exit status:
   0   done

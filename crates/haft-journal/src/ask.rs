@@ -23,7 +23,7 @@ words! {
 }
 
 words! {
-    /// What an answer means for the call.
+    /// The meaning of an answer for the call.
     AskVerdict {
         /// Allow this call only.
         Once = "once",
@@ -57,7 +57,7 @@ pub struct NewAsk {
     pub tool: String,
     /// The kind of front end that made the call.
     pub front_end: String,
-    /// What the ask is about, as a JSON object without contents.
+    /// The subject of the ask, as a JSON object without contents.
     pub summary: String,
     /// All that a person is shown, with contents. It lies in the content store, until the ask ends.
     pub shown: String,
@@ -72,7 +72,7 @@ pub struct NewAsk {
 pub struct NewAskAnswer {
     /// The ask.
     pub ask: String,
-    /// What it means for the call.
+    /// Its meaning for the call.
     pub verdict: AskVerdict,
     /// Who answers.
     pub by: String,
@@ -124,7 +124,7 @@ pub struct AskRow {
     pub agents: Vec<String>,
     /// The process that asks.
     pub asker: String,
-    /// What the ask is about, as a JSON object without contents.
+    /// The subject of the ask, as a JSON object without contents.
     #[serde(serialize_with = "as_json")]
     pub summary: String,
     /// The size and the SHA-256 of all that a person is shown.
@@ -144,7 +144,7 @@ pub struct AskRow {
 /// The answer of an ask as it is recorded.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct AskAnswerRow {
-    /// What it means for the call.
+    /// Its meaning for the call.
     pub verdict: AskVerdict,
     /// Who answered.
     pub by: String,

@@ -5,7 +5,7 @@ use crate::{AskChanges, AskEnd, AskQuery, AskRow, JournalFuture, NewAsk, NewAskA
 /// Records asks and their answers.
 ///
 /// An ask is pending until the first of these: a valid answer, its end by the process that asked, the end of the lease under
-/// which its call is made. What it showed is then removed from the content store, in the same commit.
+/// which its call is made. The same commit removes its contents from the content store.
 pub trait AskJournal: Send + Sync + 'static {
     /// Records an ask before a person is asked, as firmly as its call needs: what the owner of a lease survives.
     ///

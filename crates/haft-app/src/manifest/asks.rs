@@ -1,8 +1,8 @@
-//! What a call does that needs an answer if its front end cannot ask a person.
+//! How a call that needs an answer goes on if its front end cannot ask a person.
 
 use serde::Deserialize;
 
-/// What a call does that needs the answer of a person, if the client of `haft mcp` or `haft serve` cannot ask one.
+/// How a call that needs the answer of a person goes on, if the client of `haft mcp` or `haft serve` cannot ask one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AskPolicy {

@@ -14,7 +14,7 @@ const RECEIPT_MS_MAX: u64 = 3_000;
 /// An answer to an ask.
 #[derive(Clone, Debug)]
 pub struct AskReply {
-    /// What it means for the call.
+    /// Its meaning for the call.
     pub verdict: AskVerdict,
     /// Who answers.
     pub by: String,

@@ -26,7 +26,7 @@ const CANDIDATES_SHOWN_MAX: usize = 10;
 /// A run that a command names.
 pub(crate) struct RunArgument {
     run: RunId,
-    /// What the name stands for, unless it is an id.
+    /// The meaning of the name, unless it is an id.
     note: Option<String>,
 }
 

@@ -15,7 +15,7 @@ use crate::error::{CommandError, CommandErrorKind, CommandResult};
 
 /// List and answer the questions whether calls may execute
 ///
-/// A call that a person must allow waits for an answer, whichever front end made it. The first answer counts: that of its own
+/// A call that a person must allow waits for an answer, whichever front end made it. The first answer counts: one through its
 /// front end, or one given here. haft shows only asks of the journal that the settings of this directory name.
 #[derive(Args)]
 #[command(after_long_help = "\

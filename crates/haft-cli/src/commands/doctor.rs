@@ -117,7 +117,7 @@ struct BashReport {
     why: Option<String>,
 }
 
-/// What a call does that needs an answer, if the client of `haft mcp` or `haft serve` cannot ask a person.
+/// How a call that needs an answer goes on, if the client of `haft mcp` or `haft serve` cannot ask a person.
 #[derive(Serialize)]
 struct AsksReport {
     /// Whether it waits for an answer from elsewhere.

@@ -49,7 +49,7 @@ pub(crate) struct InitArgs {
     all_settings: bool,
 }
 
-/// What a person does next.
+/// The next steps of a person.
 const NEXT_STEPS: &str = "\
 next:
   haft call read path=README.md    see how a call is answered

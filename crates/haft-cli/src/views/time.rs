@@ -17,7 +17,7 @@ pub(crate) fn duration_in_words(duration_ms: u64) -> String {
     }
 }
 
-/// Returns how long ago something was, as a person reads it: `now`, `40s ago`, `3m ago`, `5h ago`, `2d ago`. What is older has a
+/// Returns how long ago something was, as a person reads it: `now`, `40s ago`, `3m ago`, `5h ago`, `2d ago`. An older time is a
 /// date.
 pub(crate) fn age_in_words(time_ms: u64, now_ms: u64) -> String {
     let seconds = now_ms.saturating_sub(time_ms) / 1_000;

@@ -450,7 +450,7 @@ table! {
         AGENTS = "agents_json" Text,
         /// Where the process runs that asks.
         ASKER = "asker" Text,
-        /// What the ask is about, as JSON without contents.
+        /// The subject of the ask, as JSON without contents.
         SUMMARY = "summary_json" Text,
         /// The SHA-256 of what is shown, which names it in the content store.
         SHOWN_SHA256 = "shown_sha256" Text,

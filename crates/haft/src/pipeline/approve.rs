@@ -18,7 +18,7 @@ use super::permit::{
     ReasonReader, allowing_remedies, distinct_lines, is_unnamed_danger, naming_remedies,
     reaches_link, reasons_to_ask,
 };
-use super::recorded_ask::{self, AskOutcome, ReceivedAnswer};
+use super::recorded_ask::{self, AskOutcome, ReceivedVerdict};
 use super::refusal::PipelineStop;
 use crate::ask::{ASK_INPUT_BYTES_MAX, ASK_LINES_MAX, Ask};
 use crate::connection_state::ConnectionState;
@@ -127,10 +127,10 @@ async fn apply_answer(
     mut state: CallState,
     judged: Judged,
     asked: &ApprovalQuestion,
-    (answer, denied_rules): (ReceivedAnswer, &[Rule]),
+    (answer, denied_rules): (ReceivedVerdict, &[Rule]),
     connection: &ConnectionState,
 ) -> Result<ApprovedCall, PipelineStop> {
-    let ReceivedAnswer { verdict, words, edited_input } = answer;
+    let ReceivedVerdict { verdict, words, edited_input } = answer;
     match verdict {
         AskVerdict::Once => {}
         AskVerdict::Session => add_for_session(&asked.always_rules, connection),

@@ -24,8 +24,8 @@ use crate::shared::RuntimeParts;
 const REPORT_STEP: f64 = 1e-3;
 
 /// The answer that won, as the process that asked received it.
-pub(super) struct ReceivedAnswer {
-    /// What it means for the call.
+pub(super) struct ReceivedVerdict {
+    /// Its meaning for the call.
     pub(super) verdict: AskVerdict,
     /// Words for the model.
     pub(super) words: Option<String>,
@@ -36,7 +36,7 @@ pub(super) struct ReceivedAnswer {
 /// How an ask ended.
 pub(super) enum AskOutcome {
     /// A person answered.
-    Answered(ReceivedAnswer),
+    Answered(ReceivedVerdict),
     /// No person can answer.
     Unanswered,
     /// No answer came in time, in milliseconds.
@@ -72,7 +72,7 @@ pub(super) async fn ask(
     let answer_ms = parts.limits.answer_ms;
     let lasts_ms = asker.has_deadline().then_some(answer_ms);
     let shown = ShownAsk::new(&ask, state.call().input.clone());
-    // What is recorded is JSON, or the digest of what is too long.
+    // The recorded input is JSON, or the digest of a text that is too long.
     let recorded = serde_json::from_str(state.recorded_input()).unwrap_or_default();
     let summary = ShownAsk { input: recorded, ..shown.clone() };
     let asked = NewAsk {
@@ -140,7 +140,7 @@ pub(super) async fn ask(
         Some(Err(_)) | None => None,
     };
     let (verdict, words) = (answer.verdict, answer.words);
-    Ok(AskOutcome::Answered(ReceivedAnswer { verdict, words, edited_input }))
+    Ok(AskOutcome::Answered(ReceivedVerdict { verdict, words, edited_input }))
 }
 
 /// A call that waits for an answer.
@@ -175,7 +175,7 @@ impl AskWait<'_> {
         let mut expiry = std::pin::pin!(expiry);
         let mut elsewhere = std::pin::pin!(self.end_elsewhere());
         let pause = Duration::from_millis(ANSWER_PROGRESS_MS);
-        // Without a question of its own, the front end has nothing else to show.
+        // A front end that cannot ask has nothing else to show.
         let mut report_at = if self.asker.can_ask() { begun + pause } else { begun };
         let mut reports = 0.0;
         loop {

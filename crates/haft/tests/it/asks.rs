@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 
 use crate::stage::{Setting, Stage, Text, rule};
 
-/// What a tool executed.
+/// The calls that a tool executed.
 type Executed = Arc<Mutex<Vec<String>>>;
 
 fn writer(executed: &Executed) -> Tool {

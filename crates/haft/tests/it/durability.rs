@@ -172,7 +172,7 @@ async fn a_replay_recalls_what_was_answered_and_executes_the_rest() {
             shelf 1 replayed [r1/main/0/1/2]
             ordered milk as haft_a95a replayed [r1/main/0/1/1]
             ordered milk as haft_af6e replayed [r1/main/0/1/3]
-            no tool is called "nothing": use one of looks, order, save TOOL_NOT_FOUND replayed [r1/main/0/1/4]
+            no tool is called "nothing": use a listed tool (looks, order, save) TOOL_NOT_FOUND replayed [r1/main/0/1/4]
             ordered milk as haft_a095 [r1/main/0/1/5]
             ordered tea as haft_10d5 [r1/main/0/1/6]"#]],
     );

@@ -26,7 +26,7 @@ const HIDDEN_QUESTION: &str = "\
 /// Hosts, and hidden files, that the answers to one question name.
 const ITEMS_MAX: usize = 32;
 
-/// What a new manifest says.
+/// The contents of a new manifest.
 pub(super) struct InitAnswers {
     preset: Preset,
     hosts: Vec<String>,

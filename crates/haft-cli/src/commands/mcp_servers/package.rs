@@ -69,7 +69,7 @@ impl ServerPackage<'_> {
         })?;
         let installed = self.install_into(&directory);
         if installed.is_err() {
-            // The next try begins anew. What cannot be removed is named then.
+            // The next try begins anew, and names files that cannot be removed.
             let _ = fs::remove_dir_all(&directory);
         }
         installed
