@@ -37,7 +37,7 @@ History      log, show       List the runs; show one: haft show last
              diff, undo      See what a run changed; bring it back
              runs, inspect
 Permissions  permissions     See, explain and change what agents may do
-             asks, trust     Answer what waits for you; let a haft.toml take effect
+             asks, trust     Answer what waits; let a haft.toml take effect
 Connect      connect         Set up Claude Code, Codex, Zed and others
              mcp, serve      Offer the tools to MCP clients; use MCP servers
 Setup        init, doctor    Write a haft.toml; check this machine

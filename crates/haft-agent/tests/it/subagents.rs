@@ -187,6 +187,10 @@ impl Asker for Thinking {
             AskAnswer::AllowOnce
         })
     }
+
+    fn has_deadline(&self) -> bool {
+        false
+    }
 }
 
 #[tokio::test(start_paused = true)]

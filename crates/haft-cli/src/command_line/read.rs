@@ -37,6 +37,7 @@ const COMMANDS: &[(&str, CommandBuilder)] = &[
     ("mcp", commands::mcp_servers::McpArgs::augment_args),
     ("serve", commands::serve::ServeArgs::augment_args),
     ("permissions", commands::permissions::PermissionsArgs::augment_args),
+    ("asks", commands::asks::AsksArgs::augment_args),
     ("registry", commands::registry::RegistryArgs::augment_args),
     ("agent", commands::agent::AgentArgs::augment_args),
     ("acp", commands::acp::AcpArgs::augment_args),
