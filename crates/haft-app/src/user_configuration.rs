@@ -196,7 +196,7 @@ mod tests {
         check(
             "root = \"/\"\ntools = []\n",
             Some(
-                "user configuration FILE: root, tools cannot be set for all projects: expected only mcp, model, permissions, \
+                "user configuration FILE: root, tools cannot be set for all projects: expected only asks, mcp, model, permissions, \
                  preset; put the rest into the haft.toml of a workspace",
             ),
         );
