@@ -290,7 +290,7 @@ fn answers_are_text_data_or_errors_and_inputs_are_checked_here() {
     };
     check("odd_echo", json!({"text": "hi"}), r#""hi""#);
     check("odd_data", json!({}), r#"{"n":1}"#);
-    check("odd_fail", json!({}), "TOOL_FAILED: mcp server odd: it is [31mbroken");
+    check("odd_fail", json!({}), "TOOL_FAILED: mcp server odd: it is broken");
     check("odd_step", json!({}), r#""done""#);
     let wrong = said(&call(&world, "odd_echo", &json!({"text": 5})));
     assert!(wrong.starts_with("INVALID_INPUT: invalid input for odd_echo: "), "{wrong}");
