@@ -84,7 +84,7 @@ fn files_are_viewed_over_mcp() {
     check(
         "view",
         json!({"path": "a.pdf", "pages": "2"}),
-        &[("text", "pages: the file has 1 pages, found \"2\": give numbers from 1 to 1")],
+        &[("text", "pages: the file has only 1 page, found \"2\": leave pages out")],
     );
     check(
         "read",

@@ -289,7 +289,7 @@ async fn no_statement_that_removes_scans() {
     journal.prune(everything).await.unwrap();
     let plans = journal.store().take_plans();
     let deletions: Vec<&str> = plans.lines().filter(|line| line.contains("rowid=?")).collect();
-    assert_eq!(deletions.len(), 7, "{plans}");
+    assert_eq!(deletions.len(), 8, "{plans}");
 }
 
 #[tokio::test]
