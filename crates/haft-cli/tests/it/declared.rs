@@ -120,12 +120,12 @@ fn a_declared_command_is_a_tool_and_no_shell_reads_its_values() {
     world.check(
         &["call", "text.count", r#"{"files":"notes.txt"}"#],
         &expect![[r#"
-        --- stderr
-        error: invalid input for text.count: files: expected array, found "notes.txt"
+            --- stderr
+            error: invalid input for text.count: files: expected array, found "notes.txt": give an array, such as ["notes.txt"]
 
-        hint: haft tools show text.count
-        --- status 2
-    "#]],
+            hint: haft tools show text.count
+            --- status 2
+        "#]],
     );
     let input = json!({"line": "a b; $HOME '\"", "file": "-x", "status": 3}).to_string();
     world.check(&["call", "mark", &input], &expect![[r#"

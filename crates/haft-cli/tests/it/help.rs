@@ -233,7 +233,7 @@ fn the_reference_has_every_command_and_no_machine() {
 fn the_page_of_protected_paths_has_both_tables() {
     let world = World::new();
     let text = world.run(&["help-markdown", "protected-paths"]);
-    for row in ["| Cargo | `.cargo/config`", "| uv | `$UV_CREDENTIALS_DIR`", "## Hidden places"] {
+    for row in ["| Cargo | `.cargo/config`", "| uv | `$PYX_CREDENTIALS_DIR`", "## Hidden places"] {
         assert!(text.contains(row), "{row}: {text}");
     }
 }

@@ -257,7 +257,7 @@ fn check_killed(place: &Place) {
     let mut shown = place.only_run();
     place.redact(&mut shown);
     let [call] = shown["calls"].as_array().unwrap().as_slice() else { panic!("one call: {shown}") };
-    expect![[r#""unknown" {"type":"error","error_text":"the call was cancelled, and bash was killed with everything it started; its effect may or may not have happened: check before repeating","metadata":{"duration_ms":"[ms]","call_id":"[run]/main/0/1/1","code":"PROCESS_ABORTED","enforced":"[enforced]"}}"#]].assert_eq(&format!("{} {}", call["status"], call["envelope"]));
+    expect![[r#""unknown" {"type":"error","error_text":"the call was cancelled, and bash was killed with everything it started; its effect may or may not have happened: check before repeating","metadata":{"duration_ms":"[ms]","enforced":"[enforced]","call_id":"[run]/main/0/1/1","code":"PROCESS_ABORTED"}}"#]].assert_eq(&format!("{} {}", call["status"], call["envelope"]));
 }
 
 /// Compares what the journal says of the calls of the only run.

@@ -216,7 +216,7 @@ fn nodes_that_may_fail_fail_no_plan_that_has_an_output() {
         notes.txt
         --- stderr
         run g: 3 nodes
-        0 read failed in 0 ms: TOOL_PATH_INVALID: path "gone.txt" does not exist: use glob to find it
+        0 read failed in 0 ms: TOOL_PATH_INVALID: path "gone.txt" does not exist: did you mean notes.txt?
         2 glob skipped because of node 0
         1 glob succeeded in 0 ms
         run g finished in 0 ms: 1 of 3 nodes succeeded, 1 failed, 1 skipped
@@ -226,11 +226,11 @@ fn nodes_that_may_fail_fail_no_plan_that_has_an_output() {
     world.check(&["run", "bad.json", "--parallel", "1", "--run", "b"], &expect![[r#"
         --- stderr
         run b: 3 nodes
-        0 read failed in 0 ms: TOOL_PATH_INVALID: path "gone.txt" does not exist: use glob to find it
+        0 read failed in 0 ms: TOOL_PATH_INVALID: path "gone.txt" does not exist: did you mean notes.txt?
         2 glob skipped because of node 0
         1 glob succeeded in 0 ms
         error: run b finished without an output; 1 of 3 nodes succeeded, 1 failed, 1 skipped
-          node 0: read: TOOL_PATH_INVALID: path "gone.txt" does not exist: use glob to find it
+          node 0: read: TOOL_PATH_INVALID: path "gone.txt" does not exist: did you mean notes.txt?
 
         hint: haft resume b --retry-failed
         --- status 1

@@ -250,6 +250,7 @@ async fn no_statement_of_a_call_scans() {
     let counters: String = counters.iter().map(|text| plan(&db, text)).collect();
     check_no_scan(&(plans.clone() + &counters));
     expect![[r#"
+        SEARCH asks USING INDEX asks_of_run (run=? AND state=?)
         SEARCH calls USING INDEX calls_by_change (closed=?)
         SEARCH calls USING INDEX calls_by_driver (run=? AND driver_call_id=?)
         SEARCH calls USING INDEX calls_by_place (run=? AND node=? AND iteration=? AND attempt<?)

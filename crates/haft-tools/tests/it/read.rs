@@ -312,7 +312,7 @@ async fn a_missing_file_names_what_is_like_it() {
         &workspace,
         json!({"path": ""}),
         expect![[
-            r#"TOOL_PATH_INVALID: the path is empty: name a file, or "." for the whole workspace"#
+            r#"TOOL_PATH_INVALID: the path is empty: name a file, or "." if a directory is meant"#
         ]],
     )
     .await;

@@ -485,13 +485,13 @@ fn a_registry_lists_the_tools_to_offer() {
     world.check(
         &["call", "draws", "{}"],
         &expect![[r#"
-        --- stderr
-        warning: tools/registry.json does not list the tool in draws.py, so it is not offered
-        error: no tool is called "draws": use one of adds, apply_patch, bash, edit, finance_price, glob, grep, lsp, question, read, repo_clone, repo_overview, skill, todo, tool_search, view, web_fetch, web_search, write
+            --- stderr
+            warning: tools/registry.json does not list the tool in draws.py, so it is not offered
+            error: no tool is called "draws": use a listed tool (adds, apply_patch, bash, edit, finance_price, glob, grep, lsp, question, read, repo_clone, repo_overview, skill, todo, tool_search, view, web_fetch, web_search, write)
 
-        hint: haft tools list
-        --- status 2
-    "#]],
+            hint: haft tools list
+            --- status 2
+        "#]],
     );
     world.check(
         &["registry", "list"],
@@ -534,7 +534,7 @@ fn a_registry_lists_the_tools_to_offer() {
     world.check(&["call", "adds", "{}"], &expect![[r#"
         --- stderr
         warning: the Python tools in tools are not offered: tools/registry.json cannot be used: the registry is not JSON: EOF while parsing an object at line 1 column 1
-        error: no tool is called "adds": use one of apply_patch, bash, edit, glob, grep, lsp, question, read, repo_clone, repo_overview, skill, todo, tool_search, view, web_fetch, web_search, write
+        error: no tool is called "adds": use a listed tool (apply_patch, bash, edit, glob, grep, lsp, question, read, repo_clone, repo_overview, skill, todo, tool_search, view, web_fetch, web_search, write)
 
         hint: haft tools list
         --- status 2
