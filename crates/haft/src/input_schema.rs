@@ -183,7 +183,9 @@ mod tests {
         );
         check(
             &json!({"path": "a", "todos": ["a"]}),
-            expect![[r#"todos[0]: expected object, found "a": give an object with status, priority?"#]],
+            expect![[
+                r#"todos[0]: expected object, found "a": give an object with status, priority?"#
+            ]],
         );
         check(
             &json!({"path": "a".repeat(200)}),
@@ -191,7 +193,9 @@ mod tests {
         );
         check(
             &json!("text"),
-            expect![[r#"input: expected object, found "text": give an object with path, limit?, todos?, shape?"#]],
+            expect![[
+                r#"input: expected object, found "text": give an object with path, limit?, todos?, shape?"#
+            ]],
         );
     }
 

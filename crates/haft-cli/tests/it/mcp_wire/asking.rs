@@ -214,7 +214,9 @@ fn a_question_that_is_open_at_the_end_is_a_refusal() {
         assert!(!place.root().join("a.txt").exists());
         check_journal(
             &place,
-            &expect![[r#"{"call":"[run]/main/0/1/1","idempotency_key":"[key]","change":1,"run":"[run]","node":"main","iteration":0,"attempt":1,"seq":1,"tool":"write","effect":"once","status":"refused","started_at_ms":"[ms]","finished_at_ms":"[ms]","first_key":"[key]","call_key":"[key]","driver_call_id":null,"input":{"content":{"bytes":3,"sha256":"7692c3ad3540bb803c020b3aee66cd8887123234ea0c6e7143c0add73ff431ed"},"path":"a.txt"},"accesses":[{"capability":"fs.write","path":"a.txt"}],"epoch":1,"details":null,"envelope":{"type":"error","error_text":"the call was cancelled before it began","metadata":{"duration_ms":"[ms]","refusal":{"code":"PROCESS_ABORTED","decided_by":"caller","because":"the call was cancelled before it began"},"call_id":"[run]/main/0/1/1","code":"PROCESS_ABORTED"}},"verdict":null,"settled_by":null}"#]],
+            &expect![[
+                r#"{"call":"[run]/main/0/1/1","idempotency_key":"[key]","change":1,"run":"[run]","node":"main","iteration":0,"attempt":1,"seq":1,"tool":"write","effect":"once","status":"refused","started_at_ms":"[ms]","finished_at_ms":"[ms]","first_key":"[key]","call_key":"[key]","driver_call_id":null,"input":{"content":{"bytes":3,"sha256":"7692c3ad3540bb803c020b3aee66cd8887123234ea0c6e7143c0add73ff431ed"},"path":"a.txt"},"accesses":[{"capability":"fs.write","path":"a.txt"}],"epoch":1,"details":null,"envelope":{"type":"error","error_text":"the call was cancelled before it began","metadata":{"duration_ms":"[ms]","refusal":{"code":"PROCESS_ABORTED","decided_by":"caller","because":"the call was cancelled before it began"},"call_id":"[run]/main/0/1/1","code":"PROCESS_ABORTED"}},"verdict":null,"settled_by":null}"#
+            ]],
         );
     }
 }
