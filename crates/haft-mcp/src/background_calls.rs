@@ -6,7 +6,9 @@ use std::sync::Arc;
 use haft_contract::limits::TASK_MS;
 use haft_contract::{Contract, Envelope};
 use rmcp::RoleServer;
-use rmcp::model::{CallToolResult, CreateTaskResult, InputResponses, JsonObject, Tool};
+use rmcp::model::{
+    CallToolResult, ContentBlock, CreateTaskResult, InputResponses, JsonObject, Tool,
+};
 use rmcp::service::RequestContext;
 use rmcp::task_manager::{TaskContext, TaskExit, TaskManager, TaskOptions};
 use serde_json::Value;
@@ -65,7 +67,7 @@ async fn run_to_end(
         told.cancelled().await;
         cancelled.cancel();
     }));
-    let mut asks = 0;
+    let (mut asks, mut note) = (0, None);
     loop {
         match call.next_event(&given_up, None).await {
             InFlightCallEvent::Ended(_) if given_up.is_cancelled() => {
@@ -74,30 +76,31 @@ async fn run_to_end(
             InFlightCallEvent::Ended(envelope) => {
                 drop(permit);
                 let envelope = (*envelope).map_err(|err| run_error(err, explain))?;
-                return Ok(result(&envelope));
+                let mut result = result(&envelope);
+                result.content.extend(note.map(ContentBlock::text));
+                return Ok(result);
             }
             InFlightCallEvent::Asked(asked) => {
                 asks += 1;
-                call.wait_for(ask(&task, asked, asks), &given_up).await;
+                note = call.wait_for(ask(&task, asked, asks), &given_up).await;
             }
         }
     }
 }
 
-/// Asks the client of a task. A client that answers nothing rejects.
-async fn ask(task: &TaskContext, mut asked: PendingClientAsk, number: usize) {
-    let Ok(requests) = asked.input_requests() else { return };
+/// Asks the client of a task. A client that answers nothing rejects. Returns a note for the model, if there is one.
+async fn ask(task: &TaskContext, mut asked: PendingClientAsk, number: usize) -> Option<String> {
+    let requests = asked.input_requests().ok()?;
     let mut responses = InputResponses::new();
     for (name, request) in requests {
         // A key must not come twice in the life of a task.
         let answer = tokio::select! {
             answer = task.request_input(format!("{name}-{number}"), request) => answer,
-            () = asked.wait_until_withdrawn() => return,
+            () = asked.wait_until_withdrawn() => return None,
         };
-        let Ok(answer) = answer else { return };
-        responses.insert(name, answer);
+        responses.insert(name, answer.ok()?);
     }
-    asked.deliver_responses(responses);
+    asked.deliver_responses(responses)
 }
 
 /// Returns whether the client of a request takes tasks of the extension.
