@@ -91,6 +91,11 @@ async function tabSecret() {
   return tab;
 }
 
+// A person who goes on to another page while a change is made is not called back to this one.
+let isLeaving = false;
+addEventListener("beforeunload", () => (isLeaving = true));
+addEventListener("pageshow", () => (isLeaving = false));
+
 async function change(form, button) {
   const result = form.querySelector("[role=alert]");
   const body = new URLSearchParams(new FormData(form, button));
@@ -103,7 +108,7 @@ async function change(form, button) {
     // A field of the form may be named «action», and would hide the property.
     const answer = await fetch(form.getAttribute("action"), { method: "POST", headers, body });
     if (answer.ok) {
-      location.assign(answer.headers.get("haft-next") ?? location.href);
+      if (!isLeaving) location.assign(answer.headers.get("haft-next") ?? location.href);
       return;
     }
     const text = await answer.text();
