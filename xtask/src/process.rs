@@ -40,8 +40,18 @@ pub(crate) fn succeeds(command: &mut Command) -> bool {
 }
 
 /// Returns the very Cargo that started us, so that a toolchain override reaches every step.
+///
+/// Cargo tells a program about its package by variables. They are removed: build scripts that look at these variables would
+/// run again, and all that depends on them would be built again, whenever a build follows one by hand.
 pub(crate) fn cargo() -> Command {
-    Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    for (name, _) in std::env::vars_os() {
+        let text = name.to_string_lossy();
+        if text.starts_with("CARGO_PKG_") || text.starts_with("CARGO_MANIFEST_") {
+            cargo.env_remove(&name);
+        }
+    }
+    cargo
 }
 
 fn command_line(command: &Command) -> String {
