@@ -179,6 +179,11 @@ pub trait Fs: Send + Sync {
     /// Returns the entries of a directory that the grant lets the call see, sorted by name.
     fn list(&self, path: &FilePath) -> Result<Vec<DirectoryEntry>, ToolError>;
 
+    /// Returns how many entries all lists of this call left out, because the grant does not let the call see them.
+    fn unlisted(&self) -> usize {
+        0
+    }
+
     /// Makes all of the changes or none.
     fn apply(&self, changes: Vec<FileChange>) -> Result<(), FileChangeError>;
 

@@ -118,7 +118,7 @@ impl PythonWorkerPool {
             // The pipeline knows whether the timeout or the caller stopped the call, and sets the code.
             None => {
                 let message = format!(
-                    "{function} was stopped, and its process killed with everything it started (time for the call: {} ms)",
+                    "{function} was stopped, and its process killed with everything it started (time for the call: {} ms): ask for less at once, or go on without it",
                     cx.timeout_ms()
                 );
                 (false, Err(ToolError::new(ErrorCode::ProcessAborted, message)))
@@ -135,7 +135,9 @@ impl PythonWorkerPool {
             }
             // The caller knows the effect, and says whether it may have happened.
             Some(PythonAnswer::Lost(WorkerLoss::Ended(how))) => {
-                let message = format!("the process of {file} {how} in the middle of the call");
+                let message = format!(
+                    "the process of {file} {how} in the middle of the call: change the arguments, or tell the user"
+                );
                 (false, Err(ToolError::new(ErrorCode::ToolFailed, message).interrupted()))
             }
             Some(PythonAnswer::Lost(WorkerLoss::InvalidReply(why))) => {
@@ -299,10 +301,15 @@ impl PythonWorkerPool {
                 let message = format!("{file} cannot be loaded: {exception_text}{trace}");
                 ToolError::new(ErrorCode::Unavailable, message)
             }
-            PythonFailureKind::Exception => ToolError::new(
-                ErrorCode::ToolFailed,
-                format!("{function} raised {exception_text}{trace}"),
-            ),
+            PythonFailureKind::Exception => {
+                // Other arguments do not help there.
+                let next = match exception.as_str() {
+                    "ModuleNotFoundError" => "\nTell the user that the tool lacks this module.",
+                    _ => "",
+                };
+                let message = format!("{function} raised {exception_text}{trace}{next}");
+                ToolError::new(ErrorCode::ToolFailed, message)
+            }
             PythonFailureKind::Result => {
                 let message = format!("{function} returned a value that is not JSON: {message}");
                 ToolError::new(ErrorCode::ToolBadOutput, message)

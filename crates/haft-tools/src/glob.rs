@@ -17,7 +17,7 @@ use serde_json::json;
 
 use crate::aliases;
 use crate::text_file::missing_file_error;
-use crate::walk::{self, DirectoryWalk, WalkGlob};
+use crate::walk::{self, DirectoryWalk, WalkGlob, skipped_note};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -107,10 +107,10 @@ fn run(args: &GlobInput, cx: &Cx, threads: NonZeroUsize) -> Result<ToolOutput, T
             return Err(ToolError::new(ErrorCode::PathInvalid, message));
         }
     };
-    let skipped = match listing.passed_over() {
-        0 => String::new(),
-        count => format!(" (skipped: {count} hidden or ignored)"),
-    };
+    let skipped = skipped_note(&[
+        (listing.passed_over(), "hidden or ignored"),
+        (cx.fs().unlisted(), "not permitted"),
+    ]);
     let note = format!("No file matches {:?}{skipped}.", args.pattern);
     let mut paths = Vec::new();
     let mut bytes = 0;

@@ -29,6 +29,16 @@ pub(crate) fn threads_available() -> NonZeroUsize {
     std::thread::available_parallelism().map_or(NonZeroUsize::MIN, |threads| threads.min(most))
 }
 
+/// Returns what a search says of skipped entries, as in ` (skipped: 2 binary, 1 not permitted)`. Without any, it says nothing.
+pub(crate) fn skipped_note(counts: &[(usize, &str)]) -> String {
+    let counts = counts.iter().filter(|(count, _)| *count > 0);
+    let counts: Vec<String> = counts.map(|(count, kind)| format!("{count} {kind}")).collect();
+    match counts.is_empty() {
+        true => String::new(),
+        false => format!(" (skipped: {})", counts.join(", ")),
+    }
+}
+
 /// A walk about to be made.
 pub(crate) struct DirectoryWalk<'a> {
     /// The call on whose behalf.

@@ -6,7 +6,7 @@ mod repository;
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use haft_contract::{
@@ -180,6 +180,8 @@ pub(crate) struct GrantedFs {
     pub(crate) denied: Option<Arc<DeniedPaths>>,
     /// The denied names, once a file with several names was opened.
     pub(crate) denied_names: OnceLock<HashSet<PathBuf>>,
+    /// How many entries were left out of lists.
+    pub(crate) unlisted: AtomicUsize,
 }
 
 /// The intent of a call while the call executes. A change of files locks it to add details. Settling the call takes the
@@ -376,10 +378,17 @@ impl Fs for GrantedFs {
         self.check_access(self.may_read(path), "listing", path)?;
         let root = self.paths.root_of(path)?;
         let entries = root.list(path.relative()).map_err(|err| path_error(path.display(), &err))?;
+        let all = entries.len();
         let visible = entries.into_iter().filter(|entry| self.may_read(&path.join(&entry.name)));
-        Ok(visible
+        let visible: Vec<DirectoryEntry> = visible
             .map(|entry| DirectoryEntry { kind: file_kind(entry.kind), name: entry.name })
-            .collect())
+            .collect();
+        self.unlisted.fetch_add(all - visible.len(), Ordering::Relaxed);
+        Ok(visible)
+    }
+
+    fn unlisted(&self) -> usize {
+        self.unlisted.load(Ordering::Relaxed)
     }
 
     fn apply(&self, changes: Vec<FileChange>) -> Result<(), FileChangeError> {

@@ -362,6 +362,13 @@ fn file_tools_refuse_every_name_of_a_denied_path() {
     let envelope = call(&world, "grep", &json!({"pattern": "TOKEN|see"}));
     let said = envelope["data"].to_string();
     assert!(envelope["type"] == "output" && !said.contains("TOKEN"), "{envelope}");
+    // What a search skipped is counted, and not named.
+    for (tool, input) in
+        [("grep", json!({"pattern": "no such text"})), ("glob", json!({"pattern": "*.none"}))]
+    {
+        let said = call(&world, tool, &input)["data"].to_string();
+        assert!(said.contains("not permitted") && !said.contains("key"), "{tool}: {said}");
+    }
     let envelope = call(&world, "read", &json!({"path": "secrets/public.txt"}));
     assert_eq!(envelope["type"], "output", "{envelope}");
 }

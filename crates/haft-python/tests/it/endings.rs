@@ -176,7 +176,7 @@ async fn what_a_stopped_call_plants_is_gone_and_one_that_waits_for_it_was_not_be
     let (stopped, waited) = tokio::join!(planted.made(sleeping), waiting);
     planted.check_nothing_is_left(&stopped, 2);
     expect![[r#"
-        PROCESS_ABORTED: plant_files was stopped, and its process killed with everything it started (time for the call: 60000 ms); its effect may or may not have happened: check before repeating
+        PROCESS_ABORTED: plant_files was stopped, and its process killed with everything it started (time for the call: 60000 ms): ask for less at once, or go on without it; its effect may or may not have happened: check before repeating
         [haft: …/.envrc is protected by ".envrc" and was removed]
         [haft: …/.mcp.json is protected by ".mcp.json" and was removed]
     "#]].assert_eq(&planted.shown(&stopped));

@@ -110,7 +110,7 @@ async fn a_call_whose_time_is_up_costs_its_worker() {
     let stage = Stage::of_directory(&tools, WorkerOptions::default()).await;
     let envelope = stage.call("hostile", json!({"how": "sleeps"})).await;
     expect![[r#"
-        TOOL_TIMEOUT: run_hostile was stopped, and its process killed with everything it started (time for the call: 300 ms)
+        TOOL_TIMEOUT: run_hostile was stopped, and its process killed with everything it started (time for the call: 300 ms): ask for less at once, or go on without it
     "#]].assert_eq(&shown(&envelope));
     stage.worker().await;
 }

@@ -15,7 +15,7 @@ use haft_contract::{Cx, ErrorCode, FilePath, FsEntryKind, ToolError};
 use super::lines::{FileMatches, GROUP_SEPARATOR, MatchCollector};
 use super::pattern::compile;
 use crate::text_file::missing_file_error;
-use crate::walk::{DirectoryWalk, EntrySelector, WalkGlob, WalkListing};
+use crate::walk::{DirectoryWalk, EntrySelector, WalkGlob, WalkListing, skipped_note};
 
 /// Context lines of `grep` on each side of a match.
 ///
@@ -69,20 +69,20 @@ pub(crate) struct SearchedFiles {
     pub(crate) unreadable: usize,
     /// The files and directories that are hidden or ignored.
     pub(crate) ignored: usize,
+    /// The files and directories that the call may not see.
+    pub(crate) unlisted: usize,
 }
 
 impl SearchedFiles {
     /// Returns the sentence about a search without a match.
     pub(crate) fn without_match(&self, glob: Option<&str>) -> String {
-        let Self { text, binary, unreadable, ignored } = *self;
-        let skipped =
-            [(binary, "binary"), (unreadable, "unreadable"), (ignored, "hidden or ignored")];
-        let skipped = skipped.iter().filter(|(count, _)| *count > 0);
-        let skipped: Vec<String> = skipped.map(|(count, kind)| format!("{count} {kind}")).collect();
-        let skipped = match skipped.is_empty() {
-            true => String::new(),
-            false => format!(" (skipped: {})", skipped.join(", ")),
-        };
+        let Self { text, binary, unreadable, ignored, unlisted } = *self;
+        let skipped = skipped_note(&[
+            (binary, "binary"),
+            (unreadable, "unreadable"),
+            (ignored, "hidden or ignored"),
+            (unlisted, "not permitted"),
+        ]);
         match (text, glob) {
             (0, Some(glob)) => {
                 format!("No file matches the glob {glob:?}{skipped}, so nothing was searched.")
@@ -153,6 +153,7 @@ pub(crate) fn search(cx: &Cx, request: &GrepQuery) -> Result<GrepMatches, ToolEr
                 binary,
                 unreadable: tallies.iter().map(|tally| tally.unreadable_files).sum(),
                 ignored: listing.passed_over(),
+                unlisted: cx.fs().unlisted(),
             };
             let (found, unreadable): (Vec<_>, Vec<_>) =
                 tallies.into_iter().map(|tally| (tally.found, tally.unreadable)).unzip();

@@ -1,6 +1,7 @@
 //! Runs the tool with its grant, a time limit and a way to stop it. A panic stays inside the call.
 
 use std::path::PathBuf;
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -334,6 +335,7 @@ impl ToolContext<'_> {
             shared: Arc::clone(&connection.shared),
             denied: denied.clone(),
             denied_names: OnceLock::new(),
+            unlisted: AtomicUsize::new(0),
         };
         let net = GrantedNet {
             connection: Arc::clone(connection),

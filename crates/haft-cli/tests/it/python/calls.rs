@@ -64,7 +64,7 @@ fn a_tool_that_does_not_end_is_killed() {
         &["call", "--python", "tools", "endless"],
         &expect![[r#"
             --- stderr
-            error: run_endless was stopped, and its process killed with everything it started (time for the call: 2000 ms)
+            error: run_endless was stopped, and its process killed with everything it started (time for the call: 2000 ms): ask for less at once, or go on without it
             --- status 1
         "#]],
     );
