@@ -123,7 +123,8 @@ fn the_clients_are_connected_as_written() {
 
 #[test]
 fn every_guide_does_what_it_says() {
-    let guides = names(&documents().join("guides"));
+    let mut guides = names(&documents().join("guides"));
+    guides.retain(|guide| guide != "README.md");
     assert!(guides.len() >= 10, "{guides:?}");
     for guide in guides {
         check_page(&documents().join("guides").join(guide));
