@@ -296,7 +296,7 @@ async fn a_worker_that_ends_is_replaced_and_its_end_is_said() {
         .check_last(
             "exits_at_once",
             expect![[r#"
-        TOOL_FAILED: the process of hostile.py ended with status 7 in the middle of the call
+        TOOL_FAILED: the process of hostile.py ended with status 7 in the middle of the call: change the arguments, or tell the user
         --- printed
         last words
     "#]],
@@ -306,7 +306,7 @@ async fn a_worker_that_ends_is_replaced_and_its_end_is_said() {
         .check_last(
             "crashes",
             expect![[r#"
-        TOOL_FAILED: the process of hostile.py was ended by signal 11 (SIGSEGV) in the middle of the call
+        TOOL_FAILED: the process of hostile.py was ended by signal 11 (SIGSEGV) in the middle of the call: change the arguments, or tell the user
     "#]],
         )
         .await;
@@ -314,7 +314,7 @@ async fn a_worker_that_ends_is_replaced_and_its_end_is_said() {
         .check_last(
             "closes_everything",
             expect![[r#"
-                TOOL_FAILED: the process of hostile.py ended with status 120 in the middle of the call
+                TOOL_FAILED: the process of hostile.py ended with status 120 in the middle of the call: change the arguments, or tell the user
             "#]],
         )
         .await;

@@ -148,7 +148,7 @@ async fn what_a_call_plants_is_gone_before_its_answer_and_its_processes_are() {
         (
             "exits",
             expect![[r#"
-                TOOL_FAILED: the process of planter.py ended with status 3 in the middle of the call; its effect may or may not have happened: check before repeating
+                TOOL_FAILED: the process of planter.py ended with status 3 in the middle of the call: change the arguments, or tell the user; its effect may or may not have happened: check before repeating
                 [haft: …/.envrc is protected by ".envrc" and was removed]
                 [haft: …/.mcp.json is protected by ".mcp.json" and was removed]
             "#]],
