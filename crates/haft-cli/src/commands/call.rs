@@ -188,6 +188,10 @@ pub(crate) async fn make_call(args: CommandCall<'_>, cx: &CliContext) -> Command
     if let Some(log) = &metadata.log {
         output::print_note(log.trim_end_matches('\n'));
     }
+    // Standard output stays empty for scripts.
+    if let Some(note) = &metadata.empty_note {
+        output::print_note(note);
+    }
     match &envelope {
         Envelope::Output { .. } => output::write_data(&envelope.text())?,
         Envelope::Error { error_text, .. } => {

@@ -366,7 +366,7 @@ fn file_tools_refuse_every_name_of_a_denied_path() {
     for (tool, input) in
         [("grep", json!({"pattern": "no such text"})), ("glob", json!({"pattern": "*.none"}))]
     {
-        let said = call(&world, tool, &input)["data"].to_string();
+        let said = call(&world, tool, &input)["metadata"]["empty_note"].to_string();
         assert!(said.contains("not permitted") && !said.contains("key"), "{tool}: {said}");
     }
     let envelope = call(&world, "read", &json!({"path": "secrets/public.txt"}));
