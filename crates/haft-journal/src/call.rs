@@ -48,6 +48,9 @@ pub struct PlannedCall {
     pub driver_call_id: Option<String>,
     /// When the call arrived, in milliseconds since 1970.
     pub started_at_ms: u64,
+    /// Whether the call [announces](crate::Journal::amend) each of its effects before it makes it. Then the intent need not
+    /// survive the loss of power by itself: what announces the first effect takes it along to the disk.
+    pub announces_effects: bool,
 }
 
 /// The leave to execute one call, given by a journal once the call is recorded as firmly as its effect needs.

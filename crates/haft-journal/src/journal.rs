@@ -85,7 +85,8 @@ pub trait Journal: SessionJournal + AskJournal {
 
     /// Records that a call is about to execute, and returns the permission to execute it.
     ///
-    /// Durable unless the effect is [`Read`](haft_contract::Effect::Read). A read has no row before it is settled, so a
+    /// Durable unless the effect is [`Read`](haft_contract::Effect::Read), or the call
+    /// [announces its effects](PlannedCall::announces_effects): then the first [`amend`](Self::amend) makes it durable. A read has no row before it is settled, so a
     /// conflict of
     /// its number shows only then.
     fn intend(&self, call: PlannedCall) -> JournalFuture<'_, Intent>;

@@ -39,6 +39,7 @@
 //!     accesses: "[]".to_owned(),
 //!     driver_call_id: None,
 //!     started_at_ms: 1_001,
+//!     announces_effects: false,
 //! };
 //! let intent = journal.intend(call).await?;
 //! // The effect happens here.

@@ -1,9 +1,10 @@
 //! `write`: creates or replaces a file, atomically.
 
-use std::io::Read;
+use std::io::{self, Read};
 
 use haft_contract::{
-    Access, Cx, Effect, ErrorCode, FileChange, FsEntryKind, Precondition, Tool, ToolError, ToolKind,
+    Access, Cx, Effect, ErrorCode, FileChange, FsEntryKind, OpenRegularFile, Precondition, Tool,
+    ToolError, ToolKind,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -56,6 +57,14 @@ pub(crate) fn write() -> Tool {
         })
 }
 
+/// Returns the start of a file. With room for one byte more than there should be, one read finds the end.
+fn read_start(opened: OpenRegularFile) -> io::Result<Vec<u8>> {
+    let expected = opened.stamp.size.min(SNIFFED_BYTES);
+    let mut start = Vec::with_capacity(usize::try_from(expected).unwrap_or_default() + 1);
+    opened.file.take(SNIFFED_BYTES).read_to_end(&mut start)?;
+    Ok(start)
+}
+
 /// Writes `content` to `path`, in the form of the file that it replaces.
 pub(crate) fn write_file(
     cx: &Cx,
@@ -72,9 +81,8 @@ pub(crate) fn write_file(
         None => {}
         // The new content gets the BOM and the CRLF line ends of the file. If that file cannot be read, its form is lost.
         Some(FsEntryKind::Regular) => {
-            let mut former = Vec::new();
             if let Ok(opened) = cx.fs().open(&place)
-                && opened.file.take(SNIFFED_BYTES).read_to_end(&mut former).is_ok()
+                && let Ok(former) = read_start(opened)
             {
                 let mut ends = former
                     .split_inclusive(|byte| *byte == b'\n')

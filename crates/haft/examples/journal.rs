@@ -103,6 +103,7 @@ impl Journaled {
             accesses: "[]".to_owned(),
             driver_call_id: None,
             started_at_ms: 1,
+            announces_effects: false,
         }
     }
 

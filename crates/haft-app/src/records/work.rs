@@ -268,6 +268,7 @@ pub(super) mod tests {
             accesses: "[]".to_owned(),
             driver_call_id: None,
             started_at_ms,
+            announces_effects: false,
         };
         let intent = journal.intend(call).await.unwrap();
         let metadata = EnvelopeMetadata::default();

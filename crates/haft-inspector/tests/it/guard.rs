@@ -170,6 +170,7 @@ async fn record_doubt(running: &Running, run: &str, input: &str) -> CallAddress 
         accesses: "[]".to_owned(),
         driver_call_id: None,
         started_at_ms: 1_001,
+        announces_effects: false,
     };
     // The process dies while the call runs.
     drop(journal.intend(call).await.unwrap());

@@ -127,6 +127,7 @@ impl Running {
             accesses: "[]".to_owned(),
             driver_call_id: None,
             started_at_ms: 1_001,
+            announces_effects: false,
         };
         let intent = journal.intend(call).await.unwrap();
         let envelope = Envelope::Output {
@@ -172,6 +173,7 @@ impl Running {
                 accesses: "[]".to_owned(),
                 driver_call_id: None,
                 started_at_ms: at_ms,
+                announces_effects: false,
             };
             let envelope = Envelope::Error {
                 error_text: "a rule denies it".to_owned(),

@@ -43,6 +43,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         accesses: "[]".to_owned(),
         driver_call_id: None,
         started_at_ms: 1_001,
+        announces_effects: false,
     };
     let intent = journal.intend(call).await?;
     let envelope = Envelope::Output { data: "ok".into(), metadata: EnvelopeMetadata::default() };

@@ -78,6 +78,7 @@ pub fn call_of(
         accesses: "[]".to_owned(),
         driver_call_id: None,
         started_at_ms: 2_000 + u64::from(seq) * 10,
+        announces_effects: false,
     }
 }
 

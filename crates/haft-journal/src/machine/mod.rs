@@ -357,7 +357,11 @@ impl<S: Store> Journal for JournalMachine<S> {
             let call = Arc::new(call);
             let place = match CallRecord::intend(&call, &self.location)? {
                 Some(record) => {
-                    self.queue_record(Durability::Power, record).await.received().await?
+                    let durability = match call.announces_effects {
+                        true => Durability::Process,
+                        false => Durability::Power,
+                    };
+                    self.queue_record(durability, record).await.received().await?
                 }
                 None => None,
             };

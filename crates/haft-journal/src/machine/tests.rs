@@ -109,6 +109,7 @@ fn planned(seq: u32, effect: Effect) -> PlannedCall {
         accesses: "[]".to_owned(),
         driver_call_id: None,
         started_at_ms: u64::from(seq),
+        announces_effects: false,
     }
 }
 
@@ -148,4 +149,47 @@ async fn a_record_that_is_applied_again_knows_its_own_row() {
     let other = PlannedCall { fencing_token: 2, ..planned(2, Effect::Once) };
     let conflict = journal.intend(other).await;
     assert!(matches!(conflict, Err(JournalError::Conflict { .. })), "{conflict:?}");
+}
+
+/// Keeps what each write must survive.
+#[derive(Debug, Default)]
+struct WatchedStore {
+    store: MemoryStore,
+    seen: std::sync::Mutex<Vec<Durability>>,
+}
+
+impl Store for WatchedStore {
+    fn location(&self) -> &Path {
+        self.store.location()
+    }
+
+    fn write(&self, operation: Box<dyn WriteOperation>) -> BoxFuture<'_, ()> {
+        self.seen.lock().unwrap().push(operation.durability());
+        self.store.write(operation)
+    }
+
+    fn read(&self, operation: Box<dyn ReadOperation>) -> BoxFuture<'_, ()> {
+        self.store.read(operation)
+    }
+}
+
+#[tokio::test]
+async fn an_intent_is_durable_before_its_first_effect() {
+    let check = async |call: PlannedCall, announces: bool, expect: &[Durability]| {
+        let journal = JournalMachine::over(WatchedStore::default());
+        journal.open_run(run("r"), request()).await.unwrap();
+        journal.store.seen.lock().unwrap().clear();
+        let intent = journal.intend(call).await.unwrap();
+        if announces {
+            journal.amend(&intent, "{}".to_owned()).await.unwrap();
+        }
+        journal.settle(intent, ended(CallStatus::Succeeded)).await.unwrap();
+        assert_eq!(*journal.store.seen.lock().unwrap(), expect);
+    };
+    let (process, power) = (Durability::Process, Durability::Power);
+    let announced = || PlannedCall { announces_effects: true, ..planned(1, Effect::Once) };
+    check(planned(1, Effect::Read), false, &[process]).await;
+    check(planned(1, Effect::Once), false, &[power, power]).await;
+    check(announced(), true, &[process, power, power]).await;
+    check(announced(), false, &[process, power]).await;
 }

@@ -50,6 +50,7 @@ pub(super) fn call(run: &str, seq: u32, effect: Effect) -> PlannedCall {
         accesses: "[]".to_owned(),
         driver_call_id: None,
         started_at_ms: 2,
+        announces_effects: false,
     }
 }
 

@@ -78,6 +78,7 @@ fn planned(run: &RunId, tool: &str, node: usize) -> PlannedCall {
         accesses: "[]".to_owned(),
         driver_call_id: None,
         started_at_ms: 1,
+        announces_effects: false,
     }
 }
 

@@ -392,6 +392,7 @@ impl CallState {
             accesses,
             driver_call_id: arrived.call.driver_call_id.clone(),
             started_at_ms: self.place.started_at_ms,
+            announces_effects: false,
         }
     }
 }

@@ -1,14 +1,15 @@
 //! Writes the intent to the journal before anything happens.
 
-use haft_journal::{Intent, Journal, JournalError};
+use haft_journal::{Intent, Journal, JournalError, PlannedCall};
 
 use super::call_state::CallState;
 use super::history::History;
 use super::refusal::PipelineStop;
 use super::watch::Granted;
 
-/// Evidence that the intent of the call is recorded. If the effect is more than a read, the intent is on disk. Only the
-/// journal makes an [`Intent`].
+/// Evidence that the intent of the call is recorded. If the effect is more than a read, the intent is on disk. The intent of a
+/// tool that only changes files gets there with the changes, which are recorded before they are made. Only the journal makes an
+/// [`Intent`].
 pub(super) struct Intended {
     /// The intent, which the journal made.
     pub(super) intent: Intent,
@@ -23,7 +24,10 @@ pub(super) async fn intend(
     history: History,
     journal: &dyn Journal,
 ) -> Result<Intended, PipelineStop> {
-    let planned = state.planned_call(granted.recorded_accesses().to_owned());
+    let planned = PlannedCall {
+        announces_effects: granted.contract().only_changes_files,
+        ..state.planned_call(granted.recorded_accesses().to_owned())
+    };
     match journal.intend(planned).await {
         Ok(intent) => Ok(Intended { intent, retry_warning: history.into_retry_warning() }),
         Err(err) => {
