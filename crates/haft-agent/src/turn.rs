@@ -279,7 +279,7 @@ impl AgentTurn {
                 parameters: contract.listed_parameters(),
             };
             let tools: Vec<ToolOffer> = {
-                let can_ask = context.asker().can_ask();
+                let can_ask = context.asker().is_answerable();
                 context.connection.tools_listed_for(can_ask).into_iter().map(offer).collect()
             };
             if compaction::is_context_full(&self.log, system, &tools) && !is_compacted {

@@ -12,7 +12,9 @@ mod short_ids;
 mod undo_references;
 mod work;
 
-pub use asks::{AskReply, FindAskError, answer_ask, find_ask, find_pending_asks};
+pub use asks::{
+    AnswerAskError, AskReply, FindAskError, answer_ask, find_ask, find_pending_asks, shown_or_summary,
+};
 pub use call_summary::input_summary;
 pub use dead_holders::abandon_dead_runs;
 pub use doubts::{find_doubts, is_holder_dead, is_in_doubt};

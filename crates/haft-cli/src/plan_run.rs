@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 use clap::Args;
 use haft::{Asker, HeadlessAsker, Registry};
+use haft_app::manifest::AskPolicy;
 use haft_agent::ModelLookup;
 use haft_contract::RunId;
 use haft_journal::{Journal, JournalError};
@@ -26,7 +27,7 @@ use haft_plan::{CheckedPlan, Plan, PlanInput, PlanToolCatalogue, check};
 use serde_json::Value;
 
 use crate::arguments::setting_args::SettingArgs;
-use crate::asking::{ScreenAsker, TerminalAsker};
+use crate::asking::{ScreenAsker, TerminalAsker, WaitingPerson};
 use crate::error::CommandError;
 use crate::model::ModelArgs;
 use crate::views::output;
@@ -147,6 +148,9 @@ pub(crate) async fn drive(
     let stops = PlanStopTokens::listen(&work.run, view.screen(), asker.clone())?;
     let asker: Arc<dyn Asker> = match asker {
         Some(asker) => asker,
+        None if settings.asks == AskPolicy::Wait && !args.headless => {
+            Arc::new(WaitingPerson::new(view.screen()))
+        }
         None => Arc::new(HeadlessAsker),
     };
     let agent_host = match work.models.clone().filter(|_| work.plan.plan().has_agent_nodes()) {

@@ -25,7 +25,7 @@ words! {
 words! {
     /// The meaning of an answer for the call.
     AskVerdict {
-        /// Allow this call only.
+        /// Allow this call only. If the ask is a question, the answers come with it.
         Once = "once",
         /// Allow the call, and add the offered rules to the session.
         Session = "session",
@@ -82,7 +82,8 @@ pub struct NewAskAnswer {
     pub shown_sha256: String,
     /// Words of the person for the model.
     pub words: Option<String>,
-    /// The new input as JSON, for [`AskVerdict::Edited`].
+    /// The JSON that comes with it: for [`AskVerdict::Edited`] the new input, and for [`AskVerdict::Once`] the answers, if the
+    /// ask is a question.
     pub edited_input: Option<String>,
     /// The time now, in milliseconds since 1970.
     pub now_ms: u64,
@@ -154,7 +155,7 @@ pub struct AskAnswerRow {
     pub shown_sha256: String,
     /// Words of the person for the model.
     pub words: Option<String>,
-    /// The size and the SHA-256 of the new input, for [`AskVerdict::Edited`].
+    /// The size and the SHA-256 of the JSON that came with it: the edited input, or the answers to questions.
     pub edited: Option<ContentDigest>,
     /// When the process that asked received the answer; none if it has not.
     pub received_at_ms: Option<u64>,

@@ -1,7 +1,7 @@
 //! Questions to a person through the front end: about a call, and from a tool. Other modules decide when to ask and
-//! what an answer changes. The front end decides how a question looks.
+//! what an answer changes. The front end decides how a question looks. Which answers fit which ask is decided here.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use haft_contract::{BoxFuture, ToolId, UserQuestion};
 use haft_journal::AskVerdict;
@@ -17,7 +17,7 @@ pub(crate) const ASK_LINES_MAX: usize = 20;
 /// The question that a person gets about one call. All reasons to ask are in one question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ask {
-    /// Names the ask in the journal; empty if the journal does not have it.
+    /// Names the ask in the journal.
     pub id: String,
     /// The call, as its row in the journal names it.
     pub call_id: String,
@@ -42,12 +42,64 @@ pub struct Ask {
     pub root: PathBuf,
 }
 
+/// The subject of an ask.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AskKind {
+    /// Whether one call may execute.
+    #[default]
+    Call,
+    /// Whether a plan may call a dangerous tool. The answer holds for all calls of the tool in the run.
+    Tool,
+    /// Questions of a tool or of a plan. The answers are text and allow nothing.
+    Question,
+}
+
+impl AskKind {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature is serde's")]
+    fn is_call(&self) -> bool {
+        *self == Self::Call
+    }
+}
+
+/// Says why an answer does not fit the subject of an ask.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum AskMismatch {
+    /// The ask is a question, and the answer is about a permission.
+    #[error("the ask is a question: expected answers or a rejection, found a permission")]
+    IsQuestion,
+    /// The ask is about a permission, and the answer has answers to questions.
+    #[error("the ask is about a permission: expected an allow or a rejection, found answers to questions")]
+    IsPermission,
+    /// The ask is about all calls of a tool, and the answer changes the input of one.
+    #[error("the ask is about all calls of a tool, so the input cannot be edited")]
+    IsAboutTool,
+    /// The number of answers is not the number of questions.
+    #[error("expected an answer for each of the questions ({expected}), found {found}")]
+    AnswerCount {
+        /// The number of questions.
+        expected: usize,
+        /// The number of answers.
+        found: usize,
+    },
+    /// No question has an answer.
+    #[error("expected an answer to at least one question, found only empty ones")]
+    NoAnswers,
+}
+
 /// All that an ask shows, as the journal keeps it. The summary of the ask has the same fields, with the input as the journal
 /// records it: bodies as size and SHA-256.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShownAsk {
     /// Names the ask.
     pub ask: String,
+    /// The subject of the ask.
+    #[serde(default, skip_serializing_if = "AskKind::is_call")]
+    pub kind: AskKind,
+    /// The questions, if the ask is one of [`AskKind::Question`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub questions: Vec<UserQuestion>,
     /// The tool.
     pub tool: String,
     /// The whole input.
@@ -75,6 +127,8 @@ impl ShownAsk {
         let lines = |rules: &[Rule]| rules.iter().map(ToString::to_string).collect();
         Self {
             ask: ask.id.clone(),
+            kind: AskKind::Call,
+            questions: Vec::new(),
             tool: ask.tool.to_string(),
             input,
             accesses: ask.accesses.clone(),
@@ -84,6 +138,58 @@ impl ShownAsk {
             connection: ask.connection.clone(),
             root: ask.root.to_string_lossy().into_owned(),
             driver_call_id: ask.driver_call_id.clone(),
+        }
+    }
+
+    /// Returns what the journal shows of the questions of a tool.
+    pub(crate) fn of_questions(id: String, asked: &Elicitation, root: &Path) -> Self {
+        Self {
+            ask: id,
+            kind: AskKind::Question,
+            questions: asked.questions.clone(),
+            tool: asked.tool.to_string(),
+            input: Value::Object(serde_json::Map::new()),
+            accesses: Vec::new(),
+            reasons: Vec::new(),
+            always_rules: Vec::new(),
+            exact_rules: Vec::new(),
+            connection: asked.connection.clone(),
+            root: root.to_string_lossy().into_owned(),
+            driver_call_id: asked.driver_call_id.clone(),
+        }
+    }
+
+    /// Checks that an answer fits the subject of the ask. `content` is the JSON that comes with the answer: the edited input of
+    /// a call, or the answers to questions.
+    ///
+    /// # Errors
+    ///
+    /// Says what was expected.
+    pub fn check_answer(
+        &self,
+        verdict: AskVerdict,
+        content: Option<&str>,
+    ) -> Result<(), AskMismatch> {
+        match (self.kind, verdict, content) {
+            (_, AskVerdict::Reject, None) => Ok(()),
+            (AskKind::Question, AskVerdict::Once, Some(answers)) => {
+                let answers = parse_answers(answers).ok_or(AskMismatch::IsQuestion)?;
+                let (expected, found) = (self.questions.len(), answers.len());
+                if expected != found {
+                    return Err(AskMismatch::AnswerCount { expected, found });
+                }
+                let is_blank = |answer: &String| answer.trim().is_empty();
+                match answers.iter().flatten().all(is_blank) {
+                    true => Err(AskMismatch::NoAnswers),
+                    false => Ok(()),
+                }
+            }
+            (AskKind::Question, _, _) => Err(AskMismatch::IsQuestion),
+            (AskKind::Tool, AskVerdict::Edited, _) => Err(AskMismatch::IsAboutTool),
+            (AskKind::Call, AskVerdict::Edited, _) | (AskKind::Call | AskKind::Tool, _, None) => {
+                Ok(())
+            }
+            (AskKind::Call | AskKind::Tool, _, Some(_)) => Err(AskMismatch::IsPermission),
         }
     }
 
@@ -100,6 +206,11 @@ impl ShownAsk {
     pub(crate) fn to_json(&self) -> String {
         serde_json::to_string(self).expect("strings and JSON always serialize")
     }
+}
+
+/// Reads the answers to questions from the JSON that comes with the answer of an ask: a list of texts for each question.
+pub fn parse_answers(json: &str) -> Option<Vec<Vec<String>>> {
+    serde_json::from_str(json).ok()
 }
 
 impl Ask {
@@ -210,6 +321,16 @@ pub trait Asker: Send + Sync {
     /// Returns whether the call waits for an answer of another front end if this one cannot ask.
     fn waits_for_others(&self) -> bool {
         false
+    }
+
+    /// Returns whether an ask can be answered at all: here, or by another front end.
+    fn is_answerable(&self) -> bool {
+        self.can_ask() || self.waits_for_others()
+    }
+
+    /// Learns the name of an ask that is recorded and that only other front ends can answer.
+    fn note_waiting(&self, ask: &str) {
+        let _ = ask;
     }
 
     /// Returns whether an ask expires while this front end shows it. A front end returns false if a person sits before it.

@@ -99,12 +99,13 @@ impl Connection {
     /// tools that must be searched for are left out until they are found. The description of `skill` lists the skills,
     /// and the description of `task` lists the subagents. May block, because it reads the skills.
     pub fn listed_tools(&self) -> Vec<Arc<Contract>> {
-        self.tools_listed_for(self.state.asker.can_ask())
+        self.tools_listed_for(false)
     }
 
     /// Returns the tools to show to a model as [`listed_tools`](Self::listed_tools) does, for calls that bring a separate asker.
-    /// `can_ask` says whether it can ask a person.
+    /// `can_ask` says whether its questions can be answered.
     pub fn tools_listed_for(&self, can_ask: bool) -> Vec<Arc<Contract>> {
+        let can_ask = can_ask || self.state.asker.is_answerable();
         let listed = self.state.listed_tools(&self.state.shared.catalog.registry(), can_ask);
         let published = |contract| {
             restrictions::describe_with_subagents(
@@ -124,7 +125,7 @@ impl Connection {
     pub fn skills(&self) -> Vec<SkillSummary> {
         let listed = self
             .state
-            .listed_tools(&self.state.shared.catalog.registry(), self.state.asker.can_ask());
+            .listed_tools(&self.state.shared.catalog.registry(), self.state.asker.is_answerable());
         let is_offered = listed.iter().any(|contract| lists_skills(contract));
         if is_offered { self.state.skills.index() } else { Vec::new() }
     }

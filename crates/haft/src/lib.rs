@@ -34,6 +34,7 @@ mod process_registry;
 mod project;
 mod questions;
 mod recover;
+mod recorded_ask;
 mod registry;
 mod restrictions;
 mod roots;
@@ -72,7 +73,7 @@ pub use network_settings::NetworkSettings;
 pub use pipeline::{PendingRecord, ResumeMode, RetryWarning};
 pub use recover::RunRecovery;
 pub use restrictions::Restrictions;
-pub use run::Run;
+pub use run::{Run, ToolAsk, ToolAskEnd};
 pub use run_error::{Divergence, RunError};
 pub use runtime::Runtime;
 pub use sandbox::{ConfineMode, ReadablePaths, Sandbox};
@@ -88,7 +89,8 @@ pub use terminal_text::terminal_text;
 pub use tool_index::ToolRanking;
 
 pub use ask::{
-    Ask, AskAnswer, Asker, Elicitation, ElicitationReply, HeadlessAsker, ShownAsk, WaitingAsker,
+    Ask, AskAnswer, AskKind, AskMismatch, Asker, Elicitation, ElicitationReply, HeadlessAsker,
+    ShownAsk, WaitingAsker, parse_answers,
 };
 pub use clock::{Clock, SystemClock};
 pub use file_problem::{FileProblem, ProblemSeverity};

@@ -3,6 +3,7 @@
 mod lease;
 mod outage_report;
 mod registry;
+mod tool_ask;
 mod tracker;
 
 use std::sync::Arc;
@@ -22,6 +23,7 @@ use crate::run_error::RunError;
 use lease::LeaseView;
 use outage_report::{HighestProgress, report_outages};
 pub(crate) use registry::RunRegistry;
+pub use tool_ask::{ToolAsk, ToolAskEnd};
 use tracker::RunTracker;
 
 /// A run in which calls are made. Cloning is cheap.
@@ -67,9 +69,9 @@ impl Run {
         &self.state.id
     }
 
-    /// Returns whether a person can answer the questions of calls that bring no asker.
+    /// Returns whether the questions of calls that bring no asker can be answered, here or through another front end.
     pub fn can_ask(&self) -> bool {
-        self.state.connection.asker.can_ask()
+        self.state.connection.asker.is_answerable()
     }
 
     /// Passes a call through the pipeline.

@@ -221,6 +221,7 @@ pub(super) const MODULE_ORDER: &[ModuleOrder] = &[
             "catalog",
             "watchdog",
             "shared",
+            "recorded_ask",
             "files",
             "restrictions",
             "connection_state",

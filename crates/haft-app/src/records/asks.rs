@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use haft::{Clock as _, SystemClock};
+use haft::{AskMismatch, Clock as _, ShownAsk, SystemClock};
 use haft_journal::{AskQuery, AskRow, AskState, AskVerdict, Journal, JournalError, NewAskAnswer};
 
 use super::dead_holders::abandon_dead_runs;
@@ -24,8 +24,24 @@ pub struct AskReply {
     pub shown_sha256: String,
     /// Words of the person for the model.
     pub words: Option<String>,
-    /// The new input as JSON, if the person edited it.
-    pub edited_input: Option<String>,
+    /// The JSON that comes with it: the input that the person edited, or the answers to questions.
+    pub content: Option<String>,
+}
+
+/// Says why an answer does not count.
+#[derive(Debug, thiserror::Error)]
+pub enum AnswerAskError {
+    /// The journal failed, or does not accept the answer.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// The answer is about something else than the ask.
+    #[error("ask {ask} cannot be answered like this: {mismatch}")]
+    Mismatch {
+        /// The ask.
+        ask: String,
+        /// What was expected.
+        mismatch: AskMismatch,
+    },
 }
 
 /// Says why no ask has the name that a person gave.
@@ -88,23 +104,42 @@ pub async fn find_ask(journal: &dyn Journal, name: &str) -> Result<AskRow, FindA
     }
 }
 
+/// Returns all that a person is shown of an ask, or what its row keeps of that if the ask has ended.
+///
+/// # Errors
+///
+/// Fails if the journal does.
+pub async fn shown_or_summary(
+    journal: &dyn Journal,
+    ask: &AskRow,
+) -> Result<Option<ShownAsk>, JournalError> {
+    let shown = journal.shown_of_ask(ask).await?;
+    Ok(shown.as_deref().and_then(ShownAsk::parse).or_else(|| ShownAsk::parse(&ask.summary)))
+}
+
 /// Answers an ask. Returns it as it is then, after a short wait for the process that asked: an answer without
 /// [`received_at_ms`](haft_journal::AskAnswerRow::received_at_ms) has not arrived yet.
 ///
 /// # Errors
 ///
-/// Fails if the journal does, or says why the answer does not count: see
+/// Fails if the journal does, or says why the answer does not count: it does not fit what is asked, or see
 /// [`AskJournal::answer_ask`](haft_journal::AskJournal::answer_ask).
 pub async fn answer_ask(
     journal: &dyn Journal,
     ask: &AskRow,
     reply: AskReply,
-) -> Result<AskRow, JournalError> {
+) -> Result<AskRow, AnswerAskError> {
+    let AskReply { verdict, by, through, shown_sha256, words, content } = reply;
+    if ask.state == AskState::Pending
+        && let Some(shown) = shown_or_summary(journal, ask).await?
+        && let Err(mismatch) = shown.check_answer(verdict, content.as_deref())
+    {
+        return Err(AnswerAskError::Mismatch { ask: ask.id.clone(), mismatch });
+    }
     // The ask of a process that died is withdrawn, and not answered into the void.
     let run = &ask.call.scope.run;
     abandon_dead_runs(journal, |holder| holder.run == *run).await?;
     let mut changes = journal.ask_changes();
-    let AskReply { verdict, by, through, shown_sha256, words, edited_input } = reply;
     let answer = NewAskAnswer {
         ask: ask.id.clone(),
         verdict,
@@ -112,7 +147,7 @@ pub async fn answer_ask(
         through,
         shown_sha256,
         words,
-        edited_input,
+        edited_input: content,
         now_ms: SystemClock.now_ms(),
     };
     let mut answered = journal.answer_ask(answer).await?;
@@ -127,7 +162,7 @@ pub async fn answer_ask(
         Ok::<(), JournalError>(())
     };
     match tokio::time::timeout(Duration::from_millis(RECEIPT_MS_MAX), received).await {
-        Ok(looked) => looked.map(|()| answered),
+        Ok(looked) => Ok(looked.map(|()| answered)?),
         Err(_) => Ok(answered),
     }
 }

@@ -1,12 +1,15 @@
 //! The questions of a tool to the person at the terminal. The person chooses options by number, or answers in other words.
 //! An answer here allows nothing.
 
+use std::io::{self, IsTerminal as _};
+
 use haft::{Elicitation, ElicitationReply};
 use haft_contract::UserQuestion;
 use haft_plan::drive::PERSON_NODE_TOOL;
 
 use super::question_terminal::{
-    ANSWER_TRIES_MAX, QuestionScreen, escape_text, indent_untrusted_within,
+    ANSWER_TRIES_MAX, QuestionScreen, QuestionTerminal, ask_on_terminal, escape_text,
+    indent_untrusted_within,
 };
 
 /// Asks the questions one after the other. If the person ends the input, all questions stay unanswered.
@@ -28,11 +31,7 @@ pub(super) fn ask_questions(
         let title =
             if title.is_empty() { String::new() } else { format!("{}:\n", title.join(" · ")) };
         let lines: Vec<String> = question.question.lines().map(str::to_owned).collect();
-        let options = question.options.iter().enumerate().map(|(place, option)| {
-            let about = option.description.as_deref().map(|about| format!(": {about}"));
-            format!("{:2}. {}{}", place + 1, option.label, about.unwrap_or_default())
-        });
-        let options: Vec<String> = options.collect();
+        let options = option_lines(question);
         let gap = if options.is_empty() { "" } else { "\n" };
         let columns = screen.columns();
         let [lines, options] =
@@ -45,6 +44,27 @@ pub(super) fn ask_questions(
         answers.push(answer);
     }
     ElicitationReply::Answers(answers)
+}
+
+/// Asks the questions on the terminal. Returns `None` without a terminal, and without an answer.
+pub(crate) async fn ask_on_terminal_about(asked: Elicitation) -> Option<Vec<Vec<String>>> {
+    if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
+        return None;
+    }
+    let asking = move |terminal: &mut QuestionTerminal| ask_questions(&asked, terminal);
+    match ask_on_terminal(ElicitationReply::Unanswered, asking).await? {
+        ElicitationReply::Answers(answers) => Some(answers),
+        _ => None,
+    }
+}
+
+/// Returns the options of a question, one line each, numbered from 1.
+pub(crate) fn option_lines(question: &UserQuestion) -> Vec<String> {
+    let lines = question.options.iter().enumerate().map(|(place, option)| {
+        let about = option.description.as_deref().map(|about| format!(": {about}"));
+        format!("{:2}. {}{}", place + 1, option.label, about.unwrap_or_default())
+    });
+    lines.collect()
 }
 
 /// Returns the answer. Returns `None` at the end of the input, and after too many tries.
@@ -73,16 +93,19 @@ fn read_answer(question: &UserQuestion, screen: &mut impl QuestionScreen) -> Opt
 
 /// The meaning of a typed line.
 #[derive(Debug, PartialEq, Eq)]
-enum TypedAnswer {
+pub(crate) enum TypedAnswer {
+    /// The chosen labels, or the person's own words.
     Answers(Vec<String>),
+    /// The line is empty, or names no option.
     Nothing,
+    /// There is no option of this number.
     NoSuchOption(usize),
 }
 
 impl TypedAnswer {
     /// Parses a line. Numbers choose options, in the order of the options. A label in any case chooses its option. Any other
     /// text is the answer itself.
-    fn parse(line: &str, question: &UserQuestion) -> Self {
+    pub(crate) fn parse(line: &str, question: &UserQuestion) -> Self {
         if line.is_empty() {
             return Self::Nothing;
         }

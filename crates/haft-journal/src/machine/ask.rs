@@ -103,13 +103,14 @@ pub(super) fn answer(tx: &mut dyn Transaction, answer: &NewAskAnswer) -> Result<
     known(tx, &ask.id)
 }
 
-/// Returns the new input of an answer as the content store has it. It names its ask, so that no other text is the same.
+/// Returns the JSON that comes with an answer as the content store has it: an edited input, or the answers to questions. It names
+/// its ask, so that no other text is the same.
 fn edited_content(
     ask: &AskRow,
     answer: &NewAskAnswer,
 ) -> Result<Option<StoredContent>, JournalError> {
     match (answer.verdict, &answer.edited_input) {
-        (AskVerdict::Edited, Some(input)) => {
+        (AskVerdict::Edited | AskVerdict::Once, Some(input)) => {
             let id = serde_json::Value::from(ask.id.as_str());
             Ok(Some(StoredContent::of(format!("{{\"ask\":{id},\"input\":{input}}}"))))
         }

@@ -59,12 +59,14 @@ impl NodeAttempt {
             return FinishedAttempt { node, answer };
         }
         let decided = match &self.dangerous_tools {
-            None => Ok(()),
+            None => Ok(Ok(())),
             Some(permits) => {
                 let asked = DangerousToolCall {
+                    run: &self.run,
                     contract: &self.contract,
-                    call_id: self.call_id(),
-                    input: crate::trace::shown_inputs(&self.call.input, &self.contract).to_string(),
+                    task_attempt: &self.call.task_attempt,
+                    seq: self.seq,
+                    input: crate::trace::shown_inputs(&self.call.input, &self.contract),
                 };
                 tokio::select! {
                     biased;
@@ -76,7 +78,7 @@ impl NodeAttempt {
             }
         };
         let how = match decided {
-            Ok(()) => {
+            Ok(Ok(())) => {
                 let Self { run, mut call, asker, cancellation, dangerous_tools, .. } = self;
                 call.is_tool_named = dangerous_tools.is_some();
                 call.cancellation = cancellation.clone();
@@ -84,18 +86,22 @@ impl NodeAttempt {
                 let answer = Box::new(run.call_before_record(call).await);
                 AttemptAnswer::Called { answer, is_cancelled: cancellation.is_cancelled() }
             }
-            Err(refusal) => AttemptAnswer::Refused {
+            Ok(Err(refusal)) => AttemptAnswer::Refused {
                 refusal: Box::new(refusal),
                 call_in_doubt: self.call_in_doubt,
             },
+            Err(failure) => {
+                AttemptAnswer::Called { answer: Box::new(Err(failure)), is_cancelled: false }
+            }
         };
         FinishedAttempt { node, answer: how }
     }
 
-    /// Returns the refusal of a question to a person where there is none. No call is made, so that a later process asks.
+    /// Returns the refusal of a question that no person can answer, here or elsewhere. No call is made, so that a later process
+    /// asks.
     fn unanswerable_question(&self) -> Option<Refusal> {
         let can_ask = match &self.asker {
-            Some(asker) => asker.can_ask(),
+            Some(asker) => asker.is_answerable(),
             None => self.run.can_ask(),
         };
         let asks = self.contract.id.as_str() == PERSON_NODE_TOOL;
@@ -107,11 +113,5 @@ impl NodeAttempt {
                     "the node asks a person, and no person can answer here".to_owned(),
                 )
         })
-    }
-
-    fn call_id(&self) -> String {
-        let place = &self.call.task_attempt;
-        let (run, seq) = (self.run.id(), self.seq);
-        format!("{run}/{}/{}/{}/{seq}", place.node, place.iteration, place.attempt)
     }
 }

@@ -2,16 +2,15 @@
 //! rules: a rule that allows a tool does not mean that a plan, which a model may have written, was to use it.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use haft::{Ask, AskAnswer};
+use haft::{Run, RunError, TaskAttempt, ToolAsk, ToolAskEnd};
 use haft_contract::{Contract, ErrorCode, Refusal, RefusalGrounds, RefusalSource, Remedy, ToolId};
+use serde_json::Value;
 use tokio::sync::{Mutex, OnceCell};
 
 use super::options::{AllowedDangerousTools, DangerousToolAsker};
 use crate::checked::CheckedPlan;
-
-/// Bytes of an input that a question shows.
-const ASKED_INPUT_BYTES: usize = 4_096;
 
 /// The decisions about the dangerous tools of one plan, each made at the first call of the tool.
 pub(super) struct DangerousToolDecisions {
@@ -25,9 +24,11 @@ pub(super) struct DangerousToolDecisions {
 
 /// The call that a question is about.
 pub(super) struct DangerousToolCall<'a> {
+    pub(super) run: &'a Run,
     pub(super) contract: &'a Contract,
-    pub(super) call_id: String,
-    pub(super) input: String,
+    pub(super) task_attempt: &'a TaskAttempt,
+    pub(super) seq: u32,
+    pub(super) input: Value,
 }
 
 impl DangerousToolDecisions {
@@ -41,16 +42,19 @@ impl DangerousToolDecisions {
         Self { allow, asking, answers, turn: Mutex::default() }
     }
 
-    /// Returns whether the tool may be called, or why not.
-    pub(super) async fn decide(&self, asked: DangerousToolCall<'_>) -> Result<(), Refusal> {
-        let Some(answer) = self.answers.get(&asked.contract.id) else { return Ok(()) };
+    /// Returns whether the tool may be called, or why not. The error says that the journal failed.
+    pub(super) async fn decide(
+        &self,
+        asked: DangerousToolCall<'_>,
+    ) -> Result<Result<(), Refusal>, RunError> {
+        let Some(answer) = self.answers.get(&asked.contract.id) else { return Ok(Ok(())) };
         if self.allow.allows(&asked.contract.id) {
-            return Ok(());
+            return Ok(Ok(()));
         }
-        answer.get_or_init(|| self.ask(asked)).await.clone()
+        answer.get_or_try_init(|| self.ask(asked)).await.cloned()
     }
 
-    async fn ask(&self, asked: DangerousToolCall<'_>) -> Result<(), Refusal> {
+    async fn ask(&self, asked: DangerousToolCall<'_>) -> Result<Result<(), Refusal>, RunError> {
         let tool = &asked.contract.id;
         let refused = |why: &str| {
             RefusalGrounds::new(RefusalSource::DangerousTool)
@@ -60,38 +64,29 @@ impl DangerousToolDecisions {
                     format!("{tool} is dangerous, and {why}"),
                 )
         };
-        let Some(asking) = self.asking.as_ref().filter(|asking| asking.asker.can_ask()) else {
-            return Err(refused("the user did not name it"));
-        };
+        let asking = self.asking.as_ref().filter(|asking| asking.asker.is_answerable());
+        let Some(asking) = asking else { return Ok(Err(refused("the user did not name it"))) };
         let _turn =
             if asking.asker.asks_one_at_a_time() { Some(self.turn.lock().await) } else { None };
-        let end = asked.input.floor_char_boundary(ASKED_INPUT_BYTES);
-        let input = match asked.input.get(..end) {
-            Some(beginning) if end < asked.input.len() => format!("{beginning}…"),
-            _ => asked.input,
-        };
-        let question = Ask {
-            id: String::new(),
-            call_id: asked.call_id,
-            driver_call_id: None,
+        let question = ToolAsk {
+            task_attempt: asked.task_attempt.clone(),
+            seq: asked.seq,
             tool: tool.clone(),
-            input,
-            accesses: Vec::new(),
-            reasons: vec![format!(
+            input: asked.input,
+            reason: format!(
                 "the plan calls {tool}, which is dangerous; the answer holds for all its calls in this run"
-            )],
-            always_rules: Vec::new(),
-            exact_rules: Vec::new(),
+            ),
+            asker: Arc::clone(&asking.asker),
             connection: asking.session.clone(),
             root: asking.root.clone(),
         };
-        match asking.asker.ask(question).await {
-            AskAnswer::AllowOnce | AskAnswer::AllowForSession | AskAnswer::AllowForProject => {
-                Ok(())
+        Ok(match asked.run.ask_about_tool(question).await? {
+            ToolAskEnd::Allowed => Ok(()),
+            ToolAskEnd::Rejected(None) => Err(refused("the user rejected it")),
+            ToolAskEnd::Rejected(Some(words)) => {
+                Err(refused(&format!("the user rejected it and says: {words}")))
             }
-            AskAnswer::Unanswered => Err(refused("no person answered whether it may run")),
-            // It was rejected; and whatever else an answer may come to mean, it is no yes.
-            _ => Err(refused("the user rejected it")),
-        }
+            ToolAskEnd::Unanswered(why) => Err(refused(&why)),
+        })
     }
 }

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use haft_contract::{
     AllowingRule, ErrorCode, PatternVariables, RefusalGrounds, RefusalSource, Remedy,
 };
-use haft_journal::AskVerdict;
+use haft_journal::{AskVerdict, JournalError};
 use haft_policy::{
     AlwaysWidth, PolicyRequest, Rule, RuleAction, RuleSet, decide, exception_rules, lasting_rules,
 };
+use serde_json::Value;
 use tokio::time::Instant;
 
 use super::call_state::CallState;
@@ -18,10 +19,12 @@ use super::permit::{
     ReasonReader, allowing_remedies, distinct_lines, is_unnamed_danger, naming_remedies,
     reaches_link, reasons_to_ask,
 };
-use super::recorded_ask::{self, AskOutcome, ReceivedVerdict};
 use super::refusal::PipelineStop;
-use crate::ask::{ASK_INPUT_BYTES_MAX, ASK_LINES_MAX, Ask};
+use crate::ask::{ASK_INPUT_BYTES_MAX, ASK_LINES_MAX, Ask, Asker, ShownAsk};
 use crate::connection_state::ConnectionState;
+use crate::recorded_ask::{
+    AskContent, AskOutcome, AskingCall, ReceivedVerdict, permission_question,
+};
 use crate::wait_log::CallWaitKind;
 
 /// The reasons to ask a person, and the rules that would make the next question unnecessary.
@@ -59,7 +62,7 @@ pub(super) async fn approve(
 ) -> Result<ApprovedCall, PipelineStop> {
     let asker = state.call().asker.as_ref().unwrap_or(&connection.asker);
     let asker = Arc::clone(asker);
-    let is_answerable = asker.can_ask() || asker.waits_for_others();
+    let is_answerable = asker.is_answerable();
     let begun = Instant::now();
     // While a person is asked, the time of the calls that this call is made for stands still.
     let _pause = state.call().parent_time.pause();
@@ -102,7 +105,7 @@ pub(super) async fn approve(
     }
     let ask = asked.to_ask(&state, &judged, connection);
     let denied_rules = ask.denied_rules();
-    let asking = recorded_ask::ask(&state, connection, &asker, ask);
+    let asking = ask_about_call(&state, connection, &asker, ask);
     let outcome = state.waits().measure(CallWaitKind::Answer, asking).await;
     state.subtract_asked_time(begun.elapsed());
     let answer = match outcome? {
@@ -114,12 +117,36 @@ pub(super) async fn approve(
             return Err(judged.refuse(state, ErrorCode::PermissionDenied, message));
         }
         AskOutcome::Cancelled => return Err(judged.refuse_cancelled(state)),
-        AskOutcome::Panicked(panic) => {
-            let message = format!("asking failed, so the call is denied: {panic}");
+        AskOutcome::Failed(why) => {
+            let message = format!("asking failed, so the call is denied: {why}");
             return Err(judged.refuse(state, ErrorCode::PermissionDenied, message));
         }
     };
     apply_answer(state, judged, &asked, (answer, &denied_rules), connection).await
+}
+
+/// Asks whether a call may execute.
+async fn ask_about_call(
+    state: &CallState,
+    connection: &ConnectionState,
+    asker: &Arc<dyn Asker>,
+    ask: Ask,
+) -> Result<AskOutcome, JournalError> {
+    let call = state.call();
+    let shown = ShownAsk::new(&ask, call.input.clone());
+    // The recorded input is JSON, or the digest of a text that is too long.
+    let recorded = serde_json::from_str(state.recorded_input()).unwrap_or_default();
+    let summary = ShownAsk { input: recorded, ..shown.clone() };
+    let asking = AskingCall {
+        shared: Arc::clone(&connection.shared),
+        address: state.id().clone(),
+        fencing_token: state.fencing_token(),
+        front_end: connection.front_end.clone(),
+        asker: Arc::clone(asker),
+        cancellation: call.cancellation.clone(),
+        progress: Arc::clone(&call.progress),
+    };
+    asking.ask(AskContent { shown, summary }, permission_question(asker, ask)).await
 }
 
 /// Applies the answer of a person.
@@ -130,7 +157,7 @@ async fn apply_answer(
     (answer, denied_rules): (ReceivedVerdict, &[Rule]),
     connection: &ConnectionState,
 ) -> Result<ApprovedCall, PipelineStop> {
-    let ReceivedVerdict { verdict, words, edited_input } = answer;
+    let ReceivedVerdict { verdict, words, content } = answer;
     match verdict {
         AskVerdict::Once => {}
         AskVerdict::Session => add_for_session(&asked.always_rules, connection),
@@ -138,7 +165,11 @@ async fn apply_answer(
         AskVerdict::Always => add_for_project(&asked.always_rules, connection).await,
         AskVerdict::AlwaysExact => add_for_project(asked.narrowest_rules(), connection).await,
         AskVerdict::Edited => {
-            let input = edited_input.unwrap_or_default();
+            let edited = content.as_deref().map(serde_json::from_str::<Value>);
+            let Some(Ok(input)) = edited else {
+                let message = "the edited input cannot be read, so the call is denied".to_owned();
+                return Err(judged.refuse(state, ErrorCode::PermissionDenied, message));
+            };
             let mut note = format!("the user changed the input of this call to {input}");
             if let Some(words) = words {
                 note.push_str(&format!(" and says: {words}"));

@@ -27,6 +27,7 @@ use crate::files::{GrantedFs, OpenIntent};
 use crate::net::{CallConnectionLog, GrantedNet};
 use crate::panic::{PanicCatchingFuture, catch_panic};
 use crate::questions::{CallClient, CallQuestions};
+use crate::recorded_ask::AskingCall;
 use crate::restrictions::CallSubagents;
 use crate::sandbox::DeniedPaths;
 use crate::shared::CallLimits;
@@ -291,10 +292,18 @@ impl ToolContext<'_> {
     fn call_questions(&self) -> CallQuestions {
         let Self { state, granted, connection, .. } = self;
         let call = state.call();
-        CallQuestions {
+        let asking = AskingCall {
+            shared: Arc::clone(&connection.shared),
+            address: state.id().clone(),
+            fencing_token: state.fencing_token(),
+            front_end: connection.front_end.clone(),
             asker: Arc::clone(call.asker.as_ref().unwrap_or(&connection.asker)),
+            cancellation: self.timing.stop.clone(),
+            progress: Arc::clone(&call.progress),
+        };
+        CallQuestions {
+            asking,
             connection: Arc::clone(connection),
-            call_id: state.id().to_string(),
             driver_call_id: call.driver_call_id.clone(),
             tool: granted.contract().id.clone(),
             time: Arc::clone(&self.timing.time),

@@ -35,7 +35,6 @@ mod history;
 mod intend;
 mod permit;
 mod record;
-mod recorded_ask;
 mod refusal;
 mod rehearse;
 mod snapshot;

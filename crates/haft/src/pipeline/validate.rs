@@ -24,7 +24,7 @@ pub(super) fn validate(
     state: CallState,
     connection: &ConnectionState,
 ) -> Result<(CallState, Valid), PipelineStop> {
-    let can_ask = state.call().asker.as_ref().unwrap_or(&connection.asker).can_ask();
+    let can_ask = state.call().asker.as_ref().unwrap_or(&connection.asker).is_answerable();
     let Some(registered) = state.registered().map(Arc::clone) else {
         let name = &state.call().tool;
         if state.catalog().registry.is_untrusted(name) {

@@ -1,16 +1,19 @@
-//! `haft asks allow` and `haft asks reject`: the answer of the person at this terminal.
+//! `haft asks allow`, `haft asks reject` and `haft asks answer`: the answer of the person at this terminal.
 
 use clap::Args;
-use haft::ShownAsk;
 use haft::limits::ANSWER_WORDS_CHARS_MAX;
+use haft::{AskKind, AskMismatch, Elicitation, ShownAsk};
 use haft_app::process_identity;
-use haft_app::records::{self, AskReply};
+use haft_app::records::{self, AnswerAskError, AskReply};
+use haft_contract::ToolId;
 use haft_journal::{AskRow, AskVerdict, Journal};
 
 use super::find;
 use crate::arguments::cli_context::CliContext;
 use crate::arguments::input;
-use crate::asking::{ask_confirmation, indent_untrusted};
+use crate::asking::{
+    TypedAnswer, ask_confirmation, ask_on_terminal_about, escape_text, indent_untrusted,
+};
 use crate::error::{CommandError, CommandResult, CommandStatus};
 use crate::views::output;
 
@@ -77,6 +80,28 @@ pub(super) struct AsksRejectArgs {
     shown: Option<String>,
 }
 
+/// Answer the questions of a tool or of a plan
+///
+/// Give one ANSWER for each question, in their order. An answer is the number of an option, its label, or your own words. If
+/// several options may be chosen, separate their numbers with commas. An empty answer skips its question. What you answer allows
+/// nothing. Without an ANSWER, haft asks the questions on the terminal. haft asks reject leaves them unanswered.
+#[derive(Args)]
+#[command(after_long_help = "\
+Examples:
+  haft asks answer ask_51d0c83e9f27
+  haft asks answer ask_51d0c83e9f27 yes
+  haft asks answer ask_51d0c83e9f27 2 'the staging server' 1,3")]
+pub(super) struct AsksAnswerArgs {
+    /// The ask, or the beginning of its name, as haft asks list spells it
+    pub(super) ask: String,
+    /// An answer for each question, in their order
+    #[arg(value_name = "ANSWER")]
+    answers: Vec<String>,
+    /// Answer only if this is still what the ask shows: the SHA-256 that haft asks show --json has as shown.sha256
+    #[arg(long, value_name = "SHA256")]
+    shown: Option<String>,
+}
+
 /// Allows a call.
 pub(super) async fn allow(
     args: AsksAllowArgs,
@@ -95,7 +120,7 @@ pub(super) async fn allow(
         (None, false, true, false) => AskVerdict::SessionExact,
         (None, false, false, _) => AskVerdict::Once,
     };
-    let edited_input = match &args.edit {
+    let content = match &args.edit {
         Some(given) => Some(input::read_json(given, "input")?.to_string()),
         None => None,
     };
@@ -103,7 +128,7 @@ pub(super) async fn allow(
         confirm_rules(&args, &ask).await?;
     }
     let reply = reply(&ask, verdict, (args.words, args.shown), cx)?;
-    answer(journal, &ask, AskReply { edited_input, ..reply }, cx).await
+    answer(journal, &ask, AskReply { content, ..reply }, cx).await
 }
 
 /// Rejects a call.
@@ -116,6 +141,77 @@ pub(super) async fn reject(
     let verdict = if args.session { AskVerdict::RejectSession } else { AskVerdict::Reject };
     let reply = reply(&ask, verdict, (args.words, args.shown), cx)?;
     answer(journal, &ask, reply, cx).await
+}
+
+/// Answers questions.
+pub(super) async fn answer_questions(
+    args: AsksAnswerArgs,
+    journal: &dyn Journal,
+    cx: &CliContext,
+) -> CommandResult {
+    let ask = find(&args.ask, Some(journal)).await?;
+    let Some(shown) = records::shown_or_summary(journal, &ask).await? else {
+        return Err(CommandError::failed(format!("the questions of {} cannot be read", ask.id)));
+    };
+    if shown.kind != AskKind::Question {
+        let message = format!("{} is about a call, so it is allowed or rejected", ask.id);
+        return Err(CommandError::usage(message).hint(format!("haft asks show {}", ask.id)));
+    }
+    let answers = match args.answers.as_slice() {
+        [] => typed_answers(&ask, &shown).await?,
+        given => given_answers(&ask, &shown, given)?,
+    };
+    let reply = reply(&ask, AskVerdict::Once, (None, args.shown), cx)?;
+    let content = serde_json::to_string(&answers).expect("lists of texts always serialize");
+    answer(journal, &ask, AskReply { content: Some(content), ..reply }, cx).await
+}
+
+/// Returns the answers that the person types now.
+async fn typed_answers(ask: &AskRow, shown: &ShownAsk) -> Result<Vec<Vec<String>>, CommandError> {
+    let tool = ToolId::parse(&ask.tool);
+    let tool = tool.map_err(|_| CommandError::failed("the ask names no tool"))?;
+    let asked = Elicitation {
+        call_id: ask.call.to_string(),
+        driver_call_id: None,
+        tool,
+        questions: shown.questions.clone(),
+        connection: shown.connection.clone(),
+    };
+    ask_on_terminal_about(asked).await.ok_or_else(|| {
+        let message = format!("no answer was given, and {} still waits", ask.id);
+        CommandError::usage(message).hint(format!("haft asks answer {} ANSWER...", ask.id))
+    })
+}
+
+/// Returns the answers of the command line.
+fn given_answers(
+    ask: &AskRow,
+    shown: &ShownAsk,
+    given: &[String],
+) -> Result<Vec<Vec<String>>, CommandError> {
+    let show = || format!("haft asks show {}", ask.id);
+    let (expected, found) = (shown.questions.len(), given.len());
+    if expected != found {
+        let message = format!(
+            "expected an answer for each of the questions ({expected}), found {found}: quote an answer that has blanks"
+        );
+        return Err(CommandError::usage(message).hint(show()));
+    }
+    let answers = shown.questions.iter().zip(given).map(|(question, text)| {
+        match TypedAnswer::parse(text.trim(), question) {
+            TypedAnswer::Answers(answers) => Ok(answers),
+            TypedAnswer::Nothing => Ok(Vec::new()),
+            TypedAnswer::NoSuchOption(number) => {
+                let message = format!(
+                    "there is no option {number}: there are 1 to {} of {:?}",
+                    question.options.len(),
+                    escape_text(&question.question)
+                );
+                Err(CommandError::usage(message).hint(show()))
+            }
+        }
+    });
+    answers.collect()
 }
 
 /// Shows the very rules that the answer adds, and has the person confirm them.
@@ -180,7 +276,7 @@ fn reply(
         through: THROUGH.to_owned(),
         shown_sha256: shown.unwrap_or_else(|| ask.shown.sha256.clone()),
         words: words.filter(|words| !words.trim().is_empty()),
-        edited_input: None,
+        content: None,
     })
 }
 
@@ -190,7 +286,17 @@ async fn answer(
     reply: AskReply,
     cx: &CliContext,
 ) -> CommandResult {
-    let answered = records::answer_ask(journal, ask, reply).await?;
+    let answered = match records::answer_ask(journal, ask, reply).await {
+        Err(AnswerAskError::Journal(err)) => return Err(err.into()),
+        Err(err @ AnswerAskError::Mismatch { mismatch, .. }) => {
+            let hint = match mismatch {
+                AskMismatch::IsQuestion => format!("haft asks answer {} ANSWER...", ask.id),
+                _ => format!("haft asks show {}", ask.id),
+            };
+            return Err(CommandError::usage(err).hint(hint));
+        }
+        Ok(answered) => answered,
+    };
     cx.print_answer(&answered, || {
         let arrived =
             answered.answer.as_ref().is_some_and(|answer| answer.received_at_ms.is_some());

@@ -1,7 +1,7 @@
 //! `haft asks list`: the asks that wait for an answer.
 
 use clap::Args;
-use haft::ShownAsk;
+use haft::{AskKind, ShownAsk};
 use haft_app::records;
 use haft_journal::{AskQuery, AskRow, Journal};
 
@@ -16,7 +16,7 @@ const ALL_ASKS_MAX: u32 = 100;
 
 /// List the asks that wait for an answer, the oldest first
 ///
-/// LEFT is the time until the call is denied; - if it waits without a limit.
+/// LEFT is the time until the call is denied, or a question expires; - if it waits without a limit.
 #[derive(Args)]
 pub(super) struct AsksListArgs {
     /// List the latest asks that have ended, too
@@ -52,7 +52,13 @@ pub(super) async fn run(
 
 fn row(ask: &AskRow, now_ms: u64) -> Vec<String> {
     let summary = ShownAsk::parse(&ask.summary);
-    let input = summary.as_ref().map(|shown| records::input_summary(&shown.input.to_string()));
+    let input = summary.as_ref().map(|shown| match shown.kind {
+        AskKind::Question => {
+            let questions = shown.questions.iter().map(|one| one.question.as_str());
+            questions.collect::<Vec<_>>().join(" · ")
+        }
+        AskKind::Call | AskKind::Tool => records::input_summary(&shown.input.to_string()),
+    });
     let left = ask.deadline_ms.map(|deadline_ms| deadline_ms.saturating_sub(now_ms));
     let until_ms = ask.ended_at_ms.unwrap_or(now_ms);
     let by = match ask.agents.as_slice() {
@@ -66,7 +72,10 @@ fn row(ask: &AskRow, now_ms: u64) -> Vec<String> {
             (None, Some(left_ms)) => duration_in_words(left_ms),
             (_, _) => "-".to_owned(),
         },
-        ask.answer.as_ref().map_or(ask.state.as_str(), |answer| answer.verdict.as_str()).to_owned(),
+        match &ask.answer {
+            Some(answer) => super::verdict_in_words(ask, answer.verdict).to_owned(),
+            None => ask.state.to_string(),
+        },
         haft_contract::escape_controls(&ask.tool),
         haft_contract::escape_controls(&by),
         haft_contract::escape_controls(&input.unwrap_or_default()),

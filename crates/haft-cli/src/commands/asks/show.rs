@@ -3,17 +3,17 @@
 use std::fmt::Write as _;
 
 use clap::Args;
-use haft::ShownAsk;
+use haft::{AskKind, ShownAsk};
 use haft_app::calendar::rfc3339;
 use haft_journal::{AskRow, AskState, Journal};
 use serde_json::{Value, json};
 
-use super::{find, state_in_words};
+use super::{find, is_question, state_in_words};
 use crate::arguments::cli_context::CliContext;
-use crate::asking::indent_untrusted;
+use crate::asking::{escape_text, indent_untrusted, option_lines};
 use crate::error::{CommandResult, CommandStatus};
 
-/// Show an ask: the whole input, the accesses, the reasons, and the rules that an answer would add
+/// Show an ask: the whole input, the accesses, the reasons, and the rules that an answer would add; or the questions
 ///
 /// The input and the contents of an ask are shown while it waits. After that, bodies are shown as size and SHA-256.
 #[derive(Args)]
@@ -54,14 +54,28 @@ pub(super) fn text(ask: &AskRow, shown: Option<ShownAsk>) -> String {
     let _ = writeln!(text, "asked {} by {}", rfc3339(ask.asked_at_ms), ask.asker);
     match ask.deadline_ms {
         Some(deadline_ms) if ask.state == AskState::Pending => {
-            let _ = writeln!(text, "denied at {} unless it is answered", rfc3339(deadline_ms));
+            let end = if is_question(ask) { "expires" } else { "denied" };
+            let _ = writeln!(text, "{end} at {} unless it is answered", rfc3339(deadline_ms));
         }
         Some(_) | None => {}
     }
     let Some(shown) = shown else { return text };
-    let input =
-        serde_json::to_string_pretty(&shown.input).unwrap_or_else(|_| json!({}).to_string());
+    let input = match shown.kind {
+        AskKind::Question => String::new(),
+        AskKind::Call | AskKind::Tool => {
+            serde_json::to_string_pretty(&shown.input).unwrap_or_else(|_| json!({}).to_string())
+        }
+    };
     let input: Vec<String> = input.lines().map(str::to_owned).collect();
+    for (place, question) in shown.questions.iter().enumerate() {
+        let number = format!("Question {}", place + 1);
+        let title = question.header.as_deref().map(escape_text).filter(|title| !title.is_empty());
+        let title = title.map_or(number.clone(), |title| format!("{number}, {title}"));
+        let several = if question.multi_select { " (several may be chosen)" } else { "" };
+        let lines: Vec<String> =
+            question.question.lines().map(str::to_owned).chain(option_lines(question)).collect();
+        let _ = write!(text, "\n{title}{several}:\n{}", indent_untrusted(&lines));
+    }
     let root = [shown.root];
     let sections = [
         ("It wants", shown.accesses.as_slice()),

@@ -1,0 +1,44 @@
+//! The front end of a plan without a terminal whose questions wait for an answer of another process. It says which ask waits, and
+//! how to answer it.
+
+use haft::{Ask, AskAnswer, Asker, WaitingAsker};
+use haft_contract::BoxFuture;
+
+use crate::views::screen::ViewScreen;
+
+/// Waits for the answers of other processes, while a view is shown.
+pub(crate) struct WaitingPerson<E> {
+    screen: ViewScreen<E>,
+}
+
+impl<E> WaitingPerson<E> {
+    pub(crate) fn new(screen: ViewScreen<E>) -> Self {
+        Self { screen }
+    }
+}
+
+impl<E: Send> Asker for WaitingPerson<E> {
+    fn ask(&self, ask: Ask) -> BoxFuture<'_, AskAnswer> {
+        WaitingAsker.ask(ask)
+    }
+
+    fn can_ask(&self) -> bool {
+        WaitingAsker.can_ask()
+    }
+
+    fn waits_for_others(&self) -> bool {
+        WaitingAsker.waits_for_others()
+    }
+
+    fn asks_one_at_a_time(&self) -> bool {
+        WaitingAsker.asks_one_at_a_time()
+    }
+
+    fn note_waiting(&self, ask: &str) {
+        self.screen.show_note(format!("{ask} waits for a person: haft asks show {ask}"));
+    }
+
+    fn note_end(&self, how: &str) {
+        self.screen.show_note(how);
+    }
+}
