@@ -20,8 +20,9 @@ use std::sync::Arc;
 use haft::{Asker, HeadlessAsker};
 
 use self::view::{SessionEvent, SessionScreen};
-use crate::asking::{ScreenAsker, TerminalAsker};
+use crate::asking::{ScreenAsker, TerminalAsker, WaitingPerson};
 use haft_app::ProjectRuleFile;
+use haft_app::manifest::AskPolicy;
 
 /// Asks the person at the terminal while the session's view is on it.
 type AgentAsker = ScreenAsker<SessionEvent>;
@@ -36,10 +37,16 @@ fn asker(
     Some(Arc::new(ScreenAsker::new(person.for_many_calls(), screen)))
 }
 
-/// Returns the asker as a host takes it.
-fn asker_or_headless(asker: Option<&Arc<AgentAsker>>) -> Arc<dyn Asker> {
-    match asker {
-        Some(asker) => Arc::clone(asker) as Arc<dyn Asker>,
-        None => Arc::new(HeadlessAsker),
+/// Returns the asker as a host takes it. Without a person here, calls wait for the answers of other processes if the settings say
+/// so.
+fn asker_or_waiting(
+    asker: Option<&Arc<AgentAsker>>,
+    screen: SessionScreen,
+    policy: AskPolicy,
+) -> Arc<dyn Asker> {
+    match (asker, policy) {
+        (Some(asker), _) => Arc::clone(asker) as Arc<dyn Asker>,
+        (None, AskPolicy::Wait) => Arc::new(WaitingPerson::new(screen)),
+        (None, AskPolicy::Deny) => Arc::new(HeadlessAsker),
     }
 }

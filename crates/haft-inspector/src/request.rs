@@ -59,6 +59,12 @@ impl InspectorRequest {
         value(&self.form, name)
     }
 
+    /// Returns all values that the form has for a name, without the empty ones.
+    pub(crate) fn form_values<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+        let values = self.form.iter().filter(move |(known, _)| known == name);
+        values.map(|(_, value)| value.as_str()).filter(|value| !value.is_empty())
+    }
+
     /// Returns the query without these names, as it is behind a `?`.
     pub(crate) fn query_without(&self, names: &[&str]) -> String {
         let kept = self

@@ -11,7 +11,7 @@ use super::conversation::TerminalConversation;
 use super::paced_models::PacedModels;
 use super::turn::{ShutdownSignals, TurnRunner, can_continue, turn_status, unfinished_note};
 use super::view::SessionView;
-use super::{AgentAsker, asker, asker_or_headless};
+use super::{AgentAsker, asker, asker_or_waiting};
 use crate::agent_error::agent_command_error;
 use crate::arguments::cli_context::CliContext;
 use crate::arguments::hint;
@@ -22,6 +22,7 @@ use crate::commands::agent::AgentArgs;
 use crate::error::{CommandError, CommandResult, CommandStatus};
 use crate::views::output;
 use haft_app::compose;
+use haft_app::manifest::AskPolicy;
 use haft_app::compose::agent::{AgentFrontEnd, ComposedAgent};
 use haft_app::named_models;
 use haft_app::settings::EffectiveSettings;
@@ -61,11 +62,12 @@ pub(crate) async fn run(args: AgentArgs, cx: &CliContext) -> CommandResult {
     let roots = compose::roots(&settings)?;
     let view = SessionView::begin(is_json)?;
     let asker = asker(&settings.project, view.screen(), args.headless);
+    let policy = if args.headless { AskPolicy::Deny } else { settings.asks };
     let models = named_models(args.model.choice(), &settings, &cx.host);
     let front = AgentFrontEnd {
         models: Arc::new(PacedModels { models, backlog: view.backlog() }),
         agent: args.agent.as_deref(),
-        asker: asker_or_headless(asker.as_ref()),
+        asker: asker_or_waiting(asker.as_ref(), view.screen(), policy),
         watcher: view.watcher(roots),
     };
     let composed = compose::agent_host(front, &settings, &cx.host).await?;

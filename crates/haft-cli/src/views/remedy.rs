@@ -32,7 +32,10 @@ pub(crate) fn advice_for_model(refusal: &Refusal) -> Option<String> {
         Remedy::Login(server) => format!("run haft mcp login {}", quote::shell(server)),
         Remedy::Trust => "run haft trust".to_owned(),
         Remedy::AnswerQuestion(run) => {
-            format!("run haft resume {} at a terminal", quote::shell(run))
+            format!(
+                "run haft resume {} at a terminal, or set asks = \"wait\" in haft.toml and answer with haft asks",
+                quote::shell(run)
+            )
         }
         Remedy::NameFiles(_) => remedy.to_string(),
     })
@@ -72,7 +75,9 @@ pub(crate) fn terminal_advice(refusal: &Refusal) -> TerminalAdvice {
             Remedy::NameFiles(_) => others.push(remedy.to_string()),
             Remedy::AnswerQuestion(run) => {
                 let command = format!("haft resume {}", quote::shell(run));
-                advice.sentence.push_str(&format!("; to answer, run at a terminal: {command}"));
+                advice.sentence.push_str(&format!(
+                    "; to answer, run at a terminal, or with asks = \"wait\" in haft.toml: {command}"
+                ));
                 advice.command = Some(command);
             }
             // The reason says to leave the file: `haft permissions explain` names the setting.

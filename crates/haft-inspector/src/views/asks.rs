@@ -5,11 +5,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use askama::Template;
-use haft::ShownAsk;
 use haft::limits::ANSWER_WORDS_CHARS_MAX;
+use haft::{AskKind, ShownAsk};
 use haft_app::calendar::rfc3339;
-use haft_app::records::{self, AskReply, find_pending_asks};
-use haft_contract::sha256_hex;
+use haft_app::records::{self, AnswerAskError, AskReply, find_pending_asks};
+use haft_contract::limits::QUESTION_ANSWER_CHARS_MAX;
+use haft_contract::{UserQuestion, sha256_hex};
 use haft_journal::{AskQuery, AskRow, AskState, AskVerdict, Journal, JournalError};
 
 use super::planned_change::PlannedChange;
@@ -26,6 +27,8 @@ use crate::text::{on_one_line, shown, url_part};
 
 /// The front end that the journal names for answers of this page.
 const FRONT_END: &str = "inspector";
+/// The button that answers questions. The other buttons are named after their verdicts.
+const ANSWER_BUTTON: &str = "answer";
 
 #[derive(Template)]
 #[template(path = "asks.html")]
@@ -45,7 +48,7 @@ struct AsksPage {
 struct AskCard {
     id: String,
     url: String,
-    tool: String,
+    title: String,
     call: String,
     run: String,
     run_url: String,
@@ -56,6 +59,9 @@ struct AskCard {
     root: String,
     asked: String,
     deadline: Option<String>,
+    at_deadline: &'static str,
+    /// Longest answer in the person's own words.
+    answer_chars_max: usize,
     reasons: Vec<String>,
     accesses: Vec<String>,
     change: Option<PlannedChange>,
@@ -64,9 +70,24 @@ struct AskCard {
     input_json: String,
     always_rules: Vec<String>,
     exact_rules: Vec<String>,
+    /// The questions, if it asks for more than a permission.
+    questions: Vec<CardQuestion>,
+    /// Whether the input can be edited.
+    is_editable: bool,
     /// Why it cannot be answered here; empty if it can.
     problem: &'static str,
     nonce: String,
+}
+
+/// A question as a person sees it.
+struct CardQuestion {
+    /// The name of its field.
+    name: String,
+    header: String,
+    text: String,
+    /// The labels with their descriptions, in the order of the question.
+    options: Vec<(String, String)>,
+    takes_several: bool,
 }
 
 /// An ask that ended, on one line.
@@ -158,7 +179,11 @@ pub(crate) async fn answer(
     request: &InspectorRequest,
     id: &str,
 ) -> Result<PageResponse, PageError> {
-    let verdict = request.form("verdict").and_then(AskVerdict::parse);
+    let is_answer = request.form("verdict") == Some(ANSWER_BUTTON);
+    let verdict = match is_answer {
+        true => Some(AskVerdict::Once),
+        false => request.form("verdict").and_then(AskVerdict::parse),
+    };
     let verdict =
         verdict.ok_or_else(|| PageError::bad_request("verdict: expected a button of the card"))?;
     let words = request.form("words").map(str::trim).filter(|words| !words.is_empty());
@@ -190,20 +215,43 @@ pub(crate) async fn answer(
         return Err(PageError::conflict(ask.problem));
     }
     ask.offer().check(source, request)?;
+    let answers = is_answer.then(|| form_answers(&ask.shown.questions, request));
+    let answers = answers.and_then(|answers| serde_json::to_string(&answers).ok());
     let reply = AskReply {
         verdict,
         by: source.person()?,
         through: FRONT_END.to_owned(),
         shown_sha256: ask.row.shown.sha256.clone(),
         words: words.map(str::to_owned),
-        edited_input,
+        content: edited_input.or(answers),
     };
     match records::answer_ask(&*journal, &ask.row, reply).await {
         Ok(_) => Ok(response::go_to(&ask_url(id))),
-        Err(JournalError::AskEnded { ask }) => Err(ended(&ask)),
-        Err(err @ JournalError::AskDiffers { .. }) => Err(PageError::conflict(err)),
-        Err(err) => Err(err.into()),
+        Err(err @ AnswerAskError::Mismatch { .. }) => Err(PageError::bad_request(err.to_string())),
+        Err(AnswerAskError::Journal(JournalError::AskEnded { ask })) => Err(ended(&ask)),
+        Err(AnswerAskError::Journal(err @ JournalError::AskDiffers { .. })) => {
+            Err(PageError::conflict(err))
+        }
+        Err(AnswerAskError::Journal(err)) => Err(err.into()),
     }
+}
+
+/// Returns the answers of a form: for each question the chosen labels, then the person's own words.
+fn form_answers(questions: &[UserQuestion], request: &InspectorRequest) -> Vec<Vec<String>> {
+    let answers = questions.iter().enumerate().map(|(place, question)| {
+        let (name, own) = (field_name(place), format!("{}-own", field_name(place)));
+        let chosen = request.form_values(&name).filter_map(|value| value.parse::<usize>().ok());
+        let labels = chosen.filter_map(|place| question.options.get(place));
+        let labels = labels.map(|option| option.label.clone());
+        let own = request.form(&own).map(|words| words.trim().to_owned());
+        labels.chain(own.filter(|words| !words.is_empty())).collect()
+    });
+    answers.collect()
+}
+
+/// Returns the name of the field of a question.
+fn field_name(place: usize) -> String {
+    format!("question{place}")
 }
 
 /// Returns the path of an ask's page.
@@ -248,7 +296,7 @@ impl PendingAsk {
         let problem = if !waits.iter().any(|waiting| waiting.id == row.id) {
             "The process that asked is gone. The call did not happen."
         } else if is_over {
-            "Its time is over, so the call is denied."
+            "Its time is over."
         } else {
             ""
         };
@@ -273,9 +321,31 @@ impl PendingAsk {
         let pretty = serde_json::to_string_pretty(&asked.input).unwrap_or_default();
         let lines = |lines: &[String]| lines.iter().map(|line| on_one_line(line)).collect();
         let run = &row.call.scope.run;
+        let tool = on_one_line(&row.tool);
+        let is_question = asked.kind == AskKind::Question;
+        let questions = asked.questions.iter().enumerate().map(|(place, question)| CardQuestion {
+            name: field_name(place),
+            header: on_one_line(question.header.as_deref().unwrap_or_default()),
+            text: shown(&question.question),
+            options: question
+                .options
+                .iter()
+                .map(|option| {
+                    let about = option.description.as_deref().unwrap_or_default();
+                    (on_one_line(&option.label), on_one_line(about))
+                })
+                .collect(),
+            takes_several: question.multi_select,
+        });
         Ok(AskCard {
             url: ask_url(&row.id),
-            tool: on_one_line(&row.tool),
+            title: match asked.kind {
+                AskKind::Call => format!("May {tool} run?"),
+                AskKind::Tool => format!("May the plan call {tool}?"),
+                AskKind::Question => format!("{tool} asks you"),
+            },
+            questions: questions.collect(),
+            is_editable: asked.kind == AskKind::Call,
             call: on_one_line(&row.call.to_string()),
             run: run.to_string(),
             run_url: run_url(run),
@@ -285,10 +355,12 @@ impl PendingAsk {
             root: on_one_line(&asked.root),
             asked: rfc3339(row.asked_at_ms),
             deadline: row.deadline_ms.map(rfc3339),
+            at_deadline: if is_question { "the question expires" } else { "the call is denied" },
+            answer_chars_max: QUESTION_ANSWER_CHARS_MAX,
             reasons: lines(&asked.reasons),
             accesses: lines(&asked.accesses),
             change,
-            input: styled(&pretty),
+            input: if is_question { Vec::new() } else { styled(&pretty) },
             input_json: shown(&pretty),
             always_rules: lines(&asked.always_rules),
             exact_rules: lines(&asked.exact_rules),
@@ -302,8 +374,11 @@ impl PendingAsk {
 impl EndedAsk {
     fn of(row: &AskRow) -> Self {
         let answer = row.answer.as_ref();
+        let kind = ShownAsk::parse(&row.summary).map(|shown| shown.kind).unwrap_or_default();
+        let is_question = kind == AskKind::Question;
         let by = answer.map(|answer| {
             let what = match answer.verdict {
+                AskVerdict::Once if is_question => "Answered",
                 AskVerdict::Once => "Allowed once",
                 AskVerdict::Session | AskVerdict::SessionExact => "Allowed for the session",
                 AskVerdict::Always | AskVerdict::AlwaysExact => "Allowed for the project",
@@ -332,6 +407,7 @@ impl EndedAsk {
             call: on_one_line(&row.call.to_string()),
             call_url: call_url(&row.call),
             how: by.unwrap_or_else(|| match row.state {
+                AskState::Expired if is_question => "Not answered in time".to_owned(),
                 AskState::Expired => "Denied, because its time was over".to_owned(),
                 AskState::Withdrawn | AskState::Pending | AskState::Answered => {
                     "Withdrawn, because its call needs no answer any more".to_owned()

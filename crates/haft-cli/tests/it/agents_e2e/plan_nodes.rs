@@ -258,7 +258,7 @@ fn a_question_to_a_person_waits_for_a_person() {
         run r1: 1 node
         0 person failed in 0 ms: PERMISSION_DENIED: the node asks a person, and no person can answer here
         error: run r1 was halted, because node 0 failed; 0 of 1 nodes succeeded, 1 failed
-          node 0: plan.person: PERMISSION_DENIED: the node asks a person, and no person can answer here; to answer, run at a terminal: haft resume r1
+          node 0: plan.person: PERMISSION_DENIED: the node asks a person, and no person can answer here; to answer, run at a terminal, or with asks = "wait" in haft.toml: haft resume r1
 
         hint: haft resume r1
         --- status 3
