@@ -1,19 +1,25 @@
 //! The content store beside an SQLite journal: a directory for each run, with a file for each text, named by its SHA-256. Only
 //! the owner can read them. SQLite would keep a removed text in unused pages and in its log; a removed file is gone.
 //!
-//! Files are written and removed inside transactions of the database, whose lock keeps out other processes. A text is on disk
-//! before the commit whose rows name it, and is removed only when the commit that drops its rows is on disk. So a crash leaves
-//! at most a text that no row names. It goes with its run. The directory of a run that the database does not have is swept.
+//! Files are written inside transactions of the database, whose lock keeps out other processes. A text is on disk before the
+//! commit whose rows name it, and is removed only when the commit that drops its rows is on disk. So a crash leaves at most a
+//! text that no row names. It goes with its run. The directory of a run that the database does not have is swept.
+//!
+//! The commit gives the lock of the database back before the files are removed, and a new run of the same name may begin then. So
+//! these files have their own lock. A transaction takes it before it writes or removes its first text, and keeps it until the
+//! removed ones are gone. It removes the files that it saw, and no others.
 
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::ops::ControlFlow;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use haft_contract::sha256_hex;
 
 use crate::JournalError;
+use crate::limits::LOCK_WAIT_MS_MAX;
 use crate::store::{Column, Inserted, Row, RowCondition, RowQuery, StoreFailure, Value, contents};
 
 /// The name of the directory is the name of the database with this suffix.
@@ -22,6 +28,10 @@ const DIRECTORY_SUFFIX: &str = "-contents";
 const RUN_PREFIX: &str = "run-";
 /// The file that a text is written to before it has its name.
 const UNFINISHED: &str = "unfinished";
+/// The file whose lock keeps apart those who write and remove texts.
+const LOCK: &str = "lock";
+/// Pause between two tries to take the lock, in milliseconds.
+const LOCK_PAUSE_MS: u64 = 2;
 
 /// The files of one journal.
 #[derive(Clone, Debug)]
@@ -35,8 +45,18 @@ pub(super) struct ContentFiles {
 pub(super) struct ContentWrites<'a> {
     /// The path of the database. Most transactions have nothing to do with its files, and do not look for them.
     journal: &'a Path,
-    /// Directories and files that go once the transaction is on disk.
-    removed: Vec<PathBuf>,
+    removed: RemovedTexts,
+}
+
+/// The files that go once a transaction is on disk, and the lock that keeps others from writing them meanwhile.
+#[derive(Debug, Default)]
+pub(super) struct RemovedTexts {
+    /// The files.
+    files: Vec<PathBuf>,
+    /// The directories that go if nothing is in them then.
+    directories: Vec<PathBuf>,
+    /// The lock of the texts, once the transaction wrote or removed one.
+    lock: Option<File>,
 }
 
 impl ContentFiles {
@@ -152,7 +172,7 @@ impl ContentFiles {
 impl<'a> ContentWrites<'a> {
     /// Begins with nothing written beside the database at `journal`.
     pub(super) fn new(journal: &'a Path) -> Self {
-        Self { journal, removed: Vec::new() }
+        Self { journal, removed: RemovedTexts::default() }
     }
 
     /// Returns the files as they are.
@@ -160,8 +180,35 @@ impl<'a> ContentWrites<'a> {
         ContentFiles::beside(self.journal)
     }
 
+    /// Takes the lock of the texts, unless this transaction has it.
+    fn lock(&mut self, files: &ContentFiles) -> io::Result<()> {
+        if self.removed.lock.is_some() {
+            return Ok(());
+        }
+        create_directory(&files.directory)?;
+        let mut options = OpenOptions::new();
+        let file = options.write(true).create(true).truncate(false).mode(0o600);
+        let file = file.open(files.directory.join(LOCK))?;
+        let end = Instant::now() + Duration::from_millis(LOCK_WAIT_MS_MAX);
+        loop {
+            match file.try_lock() {
+                Ok(()) => break,
+                Err(TryLockError::WouldBlock) if Instant::now() < end => {
+                    std::thread::sleep(Duration::from_millis(LOCK_PAUSE_MS));
+                }
+                Err(TryLockError::WouldBlock) => {
+                    let message = format!("another process keeps {LOCK} locked");
+                    return Err(io::Error::new(io::ErrorKind::TimedOut, message));
+                }
+                Err(TryLockError::Error(err)) => return Err(err),
+            }
+        }
+        self.removed.lock = Some(file);
+        Ok(())
+    }
+
     /// Writes a text to the disk, unless it is there.
-    pub(super) fn insert(&self, cells: &[(Column, Value)]) -> Result<Inserted, JournalError> {
+    pub(super) fn insert(&mut self, cells: &[(Column, Value)]) -> Result<Inserted, JournalError> {
         let text = |wanted: Column| {
             cells.iter().find_map(|(column, value)| match value {
                 Value::Text(text) if *column == wanted => Some(text.as_str()),
@@ -176,6 +223,9 @@ impl<'a> ContentWrites<'a> {
         let files = self.files();
         let directory = files.run_directory(run);
         let path = directory.join(sha256);
+        self.lock(&files).map_err(|err| files.error(&err))?;
+        // A text that this transaction removed before is wanted again.
+        self.removed.files.retain(|removed| *removed != path);
         if path.exists() {
             return Ok(Inserted::Taken);
         }
@@ -196,36 +246,62 @@ impl<'a> ContentWrites<'a> {
         Ok(Inserted::At(None))
     }
 
-    /// Removes the texts that the conditions name by run and SHA-256, or else all texts of the run, once the transaction is on
-    /// disk.
-    pub(super) fn remove(&mut self, conditions: &[RowCondition]) {
+    /// Removes the texts that the conditions name by run and SHA-256, or else the present texts of the run, once the transaction
+    /// is on disk.
+    pub(super) fn remove(&mut self, conditions: &[RowCondition]) -> Result<(), JournalError> {
         let query = RowQuery::of(&contents::TABLE, &[]).with(conditions.iter().cloned());
-        if let Some(Value::Text(run)) = query.equal(contents::RUN) {
-            let directory = self.files().run_directory(run);
-            let removed = match named_texts(&query) {
-                None => vec![directory],
+        let Some(Value::Text(run)) = query.equal(contents::RUN) else { return Ok(()) };
+        let files = self.files();
+        let directory = files.run_directory(run);
+        let mut remove = || -> io::Result<()> {
+            let Some(metadata) = if_there(std::fs::symlink_metadata(&directory))? else {
+                return Ok(());
+            };
+            self.lock(&files)?;
+            let removed = &mut self.removed;
+            match named_texts(&query) {
+                // A link is no directory: what it leads to stays.
+                None if !metadata.is_dir() => removed.files.push(directory.clone()),
+                None => {
+                    let names = names_in(&directory)?.into_iter();
+                    removed.files.extend(names.map(|name| directory.join(name)));
+                    removed.directories.push(directory.clone());
+                }
                 Some(names) => {
                     let names = names.into_iter().filter(|name| is_sha256(name));
-                    names.map(|name| directory.join(name)).collect()
+                    let paths = names.map(|name| directory.join(name));
+                    removed.files.extend(paths.filter(|path| path.exists()));
                 }
-            };
-            self.removed.extend(removed.into_iter().filter(|path| path.exists()));
-        }
+            }
+            Ok(())
+        };
+        remove().map_err(|err| files.error(&err))
     }
 
-    /// Returns the directories and files to remove once the transaction is on disk.
-    pub(super) fn into_removed(self) -> Vec<PathBuf> {
+    /// Returns what to remove once the transaction is on disk.
+    pub(super) fn into_removed(self) -> RemovedTexts {
         self.removed
     }
 }
 
-/// Removes texts, and directories of texts. A file that cannot be removed is left to the next sweep.
-pub(super) fn remove_texts(removed: &[PathBuf]) {
-    for path in removed {
-        // A link is no directory: what it leads to stays.
-        let is_directory = std::fs::symlink_metadata(path).is_ok_and(|it| it.is_dir());
-        let _ =
-            if is_directory { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) };
+impl RemovedTexts {
+    /// Returns whether nothing is to be removed.
+    pub(super) fn is_empty(&self) -> bool {
+        self.files.is_empty() && self.directories.is_empty()
+    }
+
+    /// Removes the files, and then lets others write texts again. A file that cannot be removed is left to the next sweep.
+    pub(super) fn remove(self) {
+        for path in &self.files {
+            let is_directory = std::fs::symlink_metadata(path).is_ok_and(|it| it.is_dir());
+            let _ = match is_directory {
+                true => std::fs::remove_dir_all(path),
+                false => std::fs::remove_file(path),
+            };
+        }
+        for directory in &self.directories {
+            let _ = std::fs::remove_dir(directory);
+        }
     }
 }
 
@@ -279,3 +355,6 @@ fn named_texts(query: &RowQuery) -> Option<Vec<String>> {
 fn is_sha256(name: &str) -> bool {
     name.len() == 64 && name.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
+
+#[cfg(test)]
+mod tests;

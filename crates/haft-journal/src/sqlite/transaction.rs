@@ -222,7 +222,7 @@ impl Transaction for SqliteTransaction<'_> {
         rows_max: u32,
     ) -> Result<u64, StoreFailure> {
         if *table == contents::TABLE {
-            self.contents.remove(conditions);
+            self.contents.remove(conditions)?;
             return Ok(0);
         }
         self.forget(table);

@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 use super::disk::{Disk, Log, answer};
 use super::sql::Texts;
 use super::transaction::SqliteTransaction;
-use super::{content_files, failure, open};
+use super::{failure, open};
 use crate::JournalError;
 use crate::limits::{COMMIT_ENTRIES_MAX, LOG_KEPT_BYTES_MAX};
 use crate::store::{Durability, WriteBatch, WriteOperation};
@@ -152,7 +152,7 @@ impl SqliteWriter {
         committed?;
         // Once the rows are gone for good. If the sync fails, the next commit reports it, and the texts stay.
         if !removed.is_empty() && self.disk.log().sync_ended().is_ok() {
-            content_files::remove_texts(&removed);
+            removed.remove();
         }
         Ok(())
     }

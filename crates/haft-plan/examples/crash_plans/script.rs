@@ -18,6 +18,8 @@ pub(crate) struct World(pub(crate) PathBuf);
 #[derive(Deserialize, JsonSchema)]
 struct Item {
     number: u64,
+    /// The answer of a person.
+    word: Option<String>,
 }
 
 impl World {
@@ -38,10 +40,34 @@ impl World {
     }
 }
 
-/// Returns the plan: orders that build on what was looked up, some of which cannot be, in several layers.
+/// Returns whether a node asks a person.
+pub(crate) fn is_question(id: usize) -> bool {
+    id % 25 == 4
+}
+
+/// Returns the answer of a person to a question of the plan. All persons answer alike, so all worlds have the same trace.
+pub(crate) fn spoken_answer(question: &str) -> String {
+    format!("yes to: {question}")
+}
+
+/// Returns the plan: orders that build on what was looked up, some of which cannot be, in several layers. Some build on the answer
+/// of a person.
 pub(crate) fn plan() -> Value {
     let node = |id: usize| {
+        if is_question(id) {
+            let before: Vec<usize> = id.checked_sub(3).into_iter().collect();
+            let of_before = before.first().map(|id| format!("{{{{STEPS.{id}.next}}}}"));
+            let question = format!("May {id} follow {}?", of_before.unwrap_or_default());
+            return json!({"id": id, "question": question, "depends_on": before});
+        }
         let earlier: Vec<usize> = [7, 20].iter().filter_map(|back| id.checked_sub(*back)).collect();
+        if let Some(asked) = earlier.iter().copied().find(|earlier| is_question(*earlier)) {
+            return json!({
+                "id": id, "tool": "order",
+                "inputs": {"number": id, "word": format!("{{{{STEPS.{asked}}}}}")},
+                "depends_on": sorted(earlier), "on_fail": "continue"
+            });
+        }
         let tool = if id.is_multiple_of(3) { "look" } else { "order" };
         let number = match earlier.first() {
             Some(node) => json!(format!("{{{{STEPS.{node}.next}}}}")),
@@ -64,9 +90,10 @@ fn sorted(mut ids: Vec<usize>) -> Vec<usize> {
 pub(crate) fn tools(world: &World) -> Vec<Tool> {
     let ledger = world.ledger();
     let order =
-        Tool::new("order").effect(Effect::Once).execute_blocking(move |item: Item, cx: &Cx| {
+        Tool::new("order").effect(Effect::Once).dangerous().execute_blocking(move |item: Item, cx: &Cx| {
+            let (node, key) = (cx.attempt_address().node.clone(), cx.idempotency_key());
             let line =
-                format!("{} {} {}\n", cx.attempt_address().node, item.number, cx.idempotency_key());
+                format!("{node} {} {key} {}\n", item.number, item.word.unwrap_or_default());
             append(&ledger, &line)?;
             Ok::<_, ToolError>(answer(item.number))
         });
@@ -77,7 +104,7 @@ pub(crate) fn tools(world: &World) -> Vec<Tool> {
         }
         Ok(answer(item.number))
     });
-    vec![order, look, haft_plan::drive::plan_tool()]
+    [order, look].into_iter().chain(haft_plan::drive::plan_tools()).collect()
 }
 
 /// Returns what every tool answers.

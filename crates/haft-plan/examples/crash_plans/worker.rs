@@ -1,23 +1,31 @@
 //! A process that drives the plan of a world until it is done, or killed. It says on its standard output which nodes have
-//! ended, one line each, and only after that. It settles a call in doubt as a person would: by looking into the ledger.
+//! ended, one line each, and only after that. It settles a call in doubt as a person would: by looking into the ledger. Its
+//! questions are answered by another process, which it starts anew when that dies.
 
+use std::path::Path;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-use haft::{ConnectionOptions, Registry, Runtime, RuntimeParts, SystemClock, WorkspaceRoots};
+use haft::{
+    ConnectionOptions, PLAN_FRONT_END, Registry, Runtime, RuntimeParts, SystemClock, WaitingAsker,
+    WorkspaceRoots,
+};
 use haft_contract::{CallAddress, Envelope, EnvelopeMetadata, RunId};
+use haft_faults::SeededRandom;
 use haft_faults::crash::{CrashTestError, print_line, report_ready};
 use haft_journal::{
     CallQuery, Journal, LeaseOwner, RunQuery, SettledBy, Settlement, SettlementVerdict,
     SqliteJournal,
 };
 use haft_plan::drive::{
-    PlanEnding, PlanEvent, PlanRunOptions, PlanRunResult, RunStartMode, recorded_plan, run_plan,
+    DangerousToolAsker, PlanEnding, PlanEvent, PlanRunOptions, PlanRunResult, RunStartMode, recorded_plan, run_plan,
 };
 use haft_plan::{PlanInput, PlanToolCatalogue, check_text};
 use haft_policy::{Rule, RuleAction, RuleScope};
 use haft_sandbox::Launcher;
 use serde_json::{Value, json};
 
+use crate::answerer;
 use crate::script::{World, answer, plan, tools};
 
 const RUN: &str = "crashed";
@@ -27,6 +35,8 @@ pub(crate) async fn work(world: World, life: u64) -> Result<(), CrashTestError> 
     let journal: Arc<dyn Journal> = Arc::new(SqliteJournal::open(world.journal())?);
     let runtime = runtime(&world, &journal, life)?;
     runtime.recover().await?;
+    let of_answerers = world.0.clone();
+    std::thread::spawn(move || start_answerers(&of_answerers, life));
     report_ready()?;
     loop {
         let driven = drive_once(&runtime, &journal, life).await?;
@@ -39,6 +49,24 @@ pub(crate) async fn work(world: World, life: u64) -> Result<(), CrashTestError> 
             PlanEnding::InDoubt => settle(&world, &journal, &driven).await?,
             ending => return Err(format!("the plan {ending}").into()),
         }
+    }
+}
+
+/// Starts processes that answer, one after the other: each dies soon.
+fn start_answerers(world: &Path, life: u64) -> std::io::Result<()> {
+    let mut random = SeededRandom::from_seeds(life, u64::from(std::process::id()));
+    loop {
+        let mut child = Command::new(std::env::current_exe()?)
+            .arg(answerer::ROLE)
+            .arg(world)
+            .arg(random.number().to_string())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .spawn()?;
+        // This end of the pipe is open as long as this process lives.
+        let _pipe = child.stdin.take();
+        // A process that fails says why, and what it did not answer waits for the next one.
+        child.wait()?;
     }
 }
 
@@ -57,8 +85,10 @@ async fn drive_once(
     let text = kept.unwrap_or_else(plan).to_string();
     let plan =
         check_text(&text, &catalogue, PlanInput::Absent).map_err(|err| format!("{err:?}"))?;
-    let session =
-        runtime.open_connection(ConnectionOptions::headless(format!("life{life}"), "crash"))?;
+    let session = runtime.open_connection(ConnectionOptions {
+        asker: Arc::new(WaitingAsker),
+        ..ConnectionOptions::headless(format!("life{life}"), PLAN_FRONT_END)
+    })?;
     let heard = |event: &PlanEvent| {
         if let PlanEvent::NodeFinished { node, status, replayed, .. } = event {
             let how = if *replayed { "recalled" } else { "made" };
@@ -66,7 +96,17 @@ async fn drive_once(
             let _ = print_line(&format!("{how} {node} {}", status.as_str()));
         }
     };
-    let options = PlanRunOptions { start, events: Arc::new(heard), ..PlanRunOptions::new(run) };
+    let asking = DangerousToolAsker {
+        asker: Arc::new(WaitingAsker),
+        session: RUN.to_owned(),
+        root: runtime.roots().workspace().to_owned(),
+    };
+    let options = PlanRunOptions {
+        start,
+        events: Arc::new(heard),
+        asking: Some(asking),
+        ..PlanRunOptions::new(run)
+    };
     Ok(run_plan(&session, journal, &plan, options).await?)
 }
 
