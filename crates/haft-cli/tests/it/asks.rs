@@ -218,3 +218,120 @@ fn the_ask_of_a_killed_process_is_not_there_any_more() {
     let shown = place.haft_json(&["asks", "show", id, "--json"]);
     assert_eq!((&shown["state"], &shown["content"]), (&json!("withdrawn"), &Value::Null));
 }
+
+/// Returns what a command said, and its status.
+fn said(world: &World, args: &[&str]) -> (String, Option<i32>) {
+    let output = world.haft(args).output().unwrap();
+    let text = [output.stdout, output.stderr].concat();
+    (String::from_utf8_lossy(&text).into_owned(), output.status.code())
+}
+
+#[test]
+fn another_process_answers_the_questions_of_a_plan() {
+    let world = World::with_files();
+    world.write("work/haft.toml", "asks = \"wait\"\n");
+    let plan = json!({"nodes": [
+        {"id": 0, "question": "Ship it?", "options": ["yes", "no"], "depends_on": []},
+        {"id": 1, "tool": "write", "inputs": {"path": "answer", "content": "{{STEPS.0}}"}, "depends_on": [0]},
+    ], "final_output_node": 0});
+    world.write("work/plan.json", &plan.to_string());
+    let mut command = world.haft(&["run", "plan.json", "--run", "r1"]);
+    let command = command.stdin(std::process::Stdio::null());
+    let command = command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+    let plan = command.spawn().unwrap();
+    let ask = pending(|| world.json(&["asks", "list", "--json"]));
+    assert_eq!((&ask["tool"], &ask["summary"]["kind"]), (&json!("plan.person"), &json!("question")));
+    assert!(ask["deadline_ms"].is_u64(), "{ask}");
+    let question = id(&ask);
+    let shown = world.run(&["asks", "show", &question]);
+    assert!(shown.contains("Ship it?") && shown.contains("1. yes"), "{shown}");
+    assert!(world.run(&["asks", "list"]).contains("Ship it?"));
+    let (text, status) = said(&world, &["asks", "allow", &question]);
+    assert!(status == Some(2) && text.contains("the ask is a question"), "{text}");
+    assert!(text.contains(&format!("haft asks answer {question}")), "{text}");
+    for wrong in [&["3"][..], &["yes", "no"], &[""]] {
+        let (text, status) = said(&world, &[&["asks", "answer", &question], wrong].concat());
+        assert_eq!(status, Some(2), "{text}");
+    }
+    let answered = world.json(&["asks", "answer", &question, "1", "--json"]);
+    assert!(answered["answer"]["received_at_ms"].is_u64(), "{answered}");
+    // Then the plan asks whether it may write.
+    let tool = pending(|| world.json(&["asks", "list", "--json"]));
+    assert_eq!(tool["summary"]["kind"], "tool", "{tool}");
+    let (text, status) = said(&world, &["asks", "answer", &id(&tool), "yes"]);
+    assert!(status == Some(2) && text.contains("allowed or rejected"), "{text}");
+    let (text, status) = said(&world, &["asks", "allow", &id(&tool), "--edit", "{}"]);
+    assert!(status == Some(2) && text.contains("the input cannot be edited"), "{text}");
+    world.run(&["asks", "allow", &id(&tool)]);
+    let output = plan.wait_with_output().unwrap();
+    let shown = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(0), b"yes\n".as_slice()), "{shown}");
+    assert!(shown.contains(&format!("haft asks show {question}")), "{shown}");
+    assert!(shown.contains("answered it through asks"), "{shown}");
+    assert_eq!(world.read("work/answer"), "yes");
+    let all = world.run(&["asks", "list", "--all"]);
+    assert!(all.contains("answered"), "{all}");
+    assert!(world.run(&["asks", "show", &question]).contains("answered by"));
+}
+
+#[test]
+fn a_killed_plan_asks_again_and_makes_no_node_twice() {
+    let world = World::with_files();
+    world.write("work/haft.toml", "asks = \"wait\"\n");
+    let plan = json!({"nodes": [
+        {"id": 0, "tool": "bash", "inputs": {"cmd": "echo one >> log"}, "depends_on": []},
+        {"id": 1, "question": "Ship it?", "depends_on": [0]},
+    ], "final_output_node": 1});
+    world.write("work/plan.json", &plan.to_string());
+    let start = |args: &[&str]| {
+        let mut command = world.haft(args);
+        let command = command.stdin(std::process::Stdio::null());
+        command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::null()).spawn().unwrap()
+    };
+    let mut killed = start(&["run", "plan.json", "--run", "r1", "--allow", "bash"]);
+    let first = id(&pending(|| world.json(&["asks", "list", "--json"])));
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    assert_eq!(world.json(&["asks", "list", "--json"]), json!([]));
+    let (text, status) = said(&world, &["asks", "answer", &first, "too late"]);
+    assert!(status != Some(0) && text.contains("the process of its call ended"), "{text}");
+    let resumed = start(&["resume", "r1", "--allow", "bash"]);
+    let second = id(&pending(|| world.json(&["asks", "list", "--json"])));
+    assert_ne!(first, second);
+    world.run(&["asks", "answer", &second, "in time"]);
+    let output = resumed.wait_with_output().unwrap();
+    assert_eq!(output.stdout, b"in time\n");
+    assert_eq!(world.read("work/log"), "one\n");
+}
+
+#[test]
+fn a_question_of_a_model_waits_where_its_client_cannot_ask() {
+    let place = Place::new();
+    let names = |server: &mut Server| -> Vec<String> {
+        let listed = server.request("tools/list", json!({}));
+        let tools = listed["result"]["tools"].as_array().unwrap().clone();
+        tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
+    };
+    let mut server = Server::start(&place, &[]);
+    server.request("initialize", initialize());
+    assert!(!names(&mut server).contains(&"question".to_owned()));
+    server.end();
+    place.write("haft.toml", "asks = \"wait\"\n");
+    let mut server = Server::start(&place, &[]);
+    server.request("initialize", initialize());
+    assert!(names(&mut server).contains(&"question".to_owned()));
+    let questions = json!([{"question": "Which?", "options": [{"label": "a"}, {"label": "b"}]}, {"question": "Why?"}]);
+    let params = json!({"name": "question", "arguments": {"questions": questions}});
+    let call = server.begin("tools/call", params);
+    let ask = pending(|| place.haft_json(&["asks", "list", "--json"]));
+    place.haft_json(&["asks", "answer", &id(&ask), "2", "it is better", "--json"]);
+    let answer = loop {
+        let message = server.receive();
+        if message["id"] == json!(call) {
+            break message;
+        }
+    };
+    let text = answer["result"]["content"][0]["text"].as_str().unwrap();
+    assert!(text.contains("it is better") && text.contains("\"b\""), "{answer}");
+    server.end();
+}

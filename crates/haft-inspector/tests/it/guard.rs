@@ -361,3 +361,46 @@ async fn a_card_whose_content_was_exchanged_is_not_shown() {
     assert_eq!(page.status, 500, "{}", page.body);
     assert!(!page.body.contains("data-nonce"), "{}", page.body);
 }
+
+#[tokio::test]
+async fn a_question_is_answered_with_a_choice_or_words() {
+    let running = Running::start().await;
+    let questions = json!({"kind": "question", "questions": [
+        {"question": "Which <server>?", "options": [{"label": "staging"}, {"label": "live", "description": "careful"}]},
+        {"question": "Which tests?", "multi_select": true, "options": [{"label": "unit"}, {"label": "slow"}]},
+    ]});
+    running.record_ask_with("ask_1", ("r1", "question"), questions).await;
+    running.record_ask_with("ask_2", ("r2", "bash"), json!({"kind": "tool", "input": {"cmd": "ls"}})).await;
+    let browser = running.browser().await;
+    let page = browser.get("/asks/ask_1").await;
+    for shown in ["question asks you", "Which &#60;server&#62;?", "careful", "Leave unanswered"] {
+        assert!(page.body.contains(shown), "{shown} in {}", page.body);
+    }
+    assert!(!page.body.contains("Allow once") && !page.body.contains("Edit the input"));
+    let nonce = async |ask: &str| {
+        browser.get(&format!("/asks/{ask}")).await.attribute("<form method=\"post\"", "data-nonce")
+    };
+    let post = async |form: &str| {
+        let nonce = nonce("ask_1").await;
+        browser.post("/asks/ask_1/answer", &nonce, form).await
+    };
+    // A permission is no answer, and neither is an empty form.
+    for form in ["verdict=once", "verdict=answer", "verdict=answer&question0=7"] {
+        let answer = post(form).await;
+        assert_eq!(answer.status, 400, "{form}: {}", answer.body);
+    }
+    let form = "verdict=answer&question0=1&question1=0&question1=1&question1-own=and+mine";
+    assert_eq!(post(form).await.status, 204);
+    let journal = running.journal();
+    let (ask, answers) = journal.receive_answer("ask_1", 1).await.unwrap();
+    assert_eq!(answers.as_deref(), Some(r#"[["live"],["unit","slow","and mine"]]"#));
+    assert_eq!(ask.answer.unwrap().through, "inspector");
+    let page = browser.get("/asks/ask_1").await.body;
+    assert!(page.contains("Answered by"), "{page}");
+    // The question about a tool has no input to edit.
+    let page = browser.get("/asks/ask_2").await.body;
+    assert!(page.contains("May the plan call bash?") && !page.contains("Edit the input"), "{page}");
+    let nonce = nonce("ask_2").await;
+    let edited = "verdict=edited&input=%7B%7D";
+    assert_eq!(browser.post("/asks/ask_2/answer", &nonce, edited).await.status, 400);
+}

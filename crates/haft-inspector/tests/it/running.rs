@@ -192,6 +192,11 @@ impl Running {
 
     /// Records an ask whose process waits for an answer.
     pub(crate) async fn record_ask(&self, id: &str, run: &str, tool: &str, input: &Value) {
+        self.record_ask_with(id, (run, tool), json!({"input": input})).await;
+    }
+
+    /// Records an ask whose process waits for an answer, and that shows these fields, too.
+    pub(crate) async fn record_ask_with(&self, id: &str, (run, tool): (&str, &str), more: Value) {
         let journal = self.journal();
         let scope = AttemptAddress::first_of_run(RunId::parse(run).unwrap());
         let root = self.work().to_string_lossy().into_owned();
@@ -208,10 +213,11 @@ impl Running {
             LeaseOwner { id: format!("4f1f{run}"), location: "process 15 on box".to_owned() };
         let lease = LeaseRequest { owner, now_ms, lasts_ms: 30_000 };
         let lease = journal.open_run(new, lease).await.unwrap();
-        let shown = json!({
-            "ask": id, "tool": tool, "input": input, "accesses": [], "reasons": ["a rule asks"],
+        let mut shown = json!({
+            "ask": id, "tool": tool, "input": {}, "accesses": [], "reasons": ["a rule asks"],
             "always_rules": [], "exact_rules": [], "connection": "c", "root": root,
         });
+        shown.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         let ask = NewAsk {
             id: id.to_owned(),
             call: CallAddress { scope, seq: 1 },

@@ -3,6 +3,7 @@
 
 mod agent_nodes;
 mod ahead;
+mod asks;
 mod drive;
 mod kept;
 mod past;

@@ -4,11 +4,17 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use expect_test::{Expect, expect};
-use haft::limits::INQUIRY_MS_MAX;
-use haft::{Ask, AskAnswer, Asker, Call, Elicitation, ElicitationReply, HeadlessAsker};
+use haft::limits::{ANSWER_MS_DEFAULT, INQUIRY_MS_MAX};
+use haft::{
+    Ask, AskAnswer, AskKind, Asker, Call, Elicitation, ElicitationReply, HeadlessAsker, ShownAsk,
+    WaitingAsker,
+};
 use haft_contract::{
     BoxFuture, ClientRequest, ClientRequestMethod, ClientRequester, Cx, Effect, Envelope,
     ErrorCode, HEADLESS_TEXT, Tool, ToolError, UserQuestion,
+};
+use haft_journal::{
+    AskJournal as _, AskQuery, AskRow, AskState, AskVerdict, Journal, MemoryJournal, NewAskAnswer,
 };
 use haft_policy::{RuleAction, RuleScope};
 use serde_json::{Value, json};
@@ -75,7 +81,7 @@ async fn the_front_end_is_asked_and_its_person_answers() {
     .await;
     check(
         || ElicitationReply::Answers(Vec::new()),
-        expect!["TOOL_FAILED: the front end answered 0 questions of 1"],
+        expect!["TOOL_FAILED: asking failed: the front end answered 0 questions of 1"],
     )
     .await;
     check(|| ElicitationReply::Dismissed(Some("the window was closed".to_owned())), expect!["TOOL_FAILED: the user did not answer (the window was closed): do not ask the same again; go on with your best assumption and say which one you made"]).await;
@@ -199,8 +205,8 @@ async fn the_time_of_a_call_stands_while_a_person_thinks() {
 
 #[tokio::test(start_paused = true)]
 async fn a_person_is_waited_for_up_to_the_bound() {
-    assert_eq!(summary(&asked_for(INQUIRY_MS_MAX - 1, 0).await), r#"none: [["yes"]]"#);
-    expect!["TOOL_FAILED: the user did not answer (no answer came within 60 minutes): do not ask the same again; go on with your best assumption and say which one you made"].assert_eq(&summary(&asked_for(INQUIRY_MS_MAX + 1, 0).await));
+    assert_eq!(summary(&asked_for(ANSWER_MS_DEFAULT - 1, 0).await), r#"none: [["yes"]]"#);
+    expect!["TOOL_FAILED: the user did not answer (no answer came within 600 seconds): do not ask the same again; go on with your best assumption and say which one you made"].assert_eq(&summary(&asked_for(ANSWER_MS_DEFAULT + 1, 0).await));
 }
 
 #[tokio::test(start_paused = true)]
@@ -248,4 +254,120 @@ async fn the_time_of_a_call_stands_while_its_client_is_asked() {
     assert_eq!(asked(INQUIRY_MS_MAX - 1).await, r#"none: [Object {"roots": Array []}]"#);
     let late = "TOOL_FAILED: the client did not answer within 60 minutes";
     assert_eq!(asked(INQUIRY_MS_MAX + 1).await, late);
+}
+
+/// A stage whose questions other processes answer, and its journal.
+async fn waiting() -> (Stage, Arc<MemoryJournal>) {
+    let journal = Arc::new(MemoryJournal::new());
+    let shared = Arc::clone(&journal) as Arc<dyn Journal>;
+    let stage = Stage::new(Setting { journal: shared, ..setting(Arc::new(WaitingAsker)) }).await;
+    (stage, journal)
+}
+
+fn begin(stage: &Stage, call: Call) -> tokio::task::JoinHandle<Envelope> {
+    let run = stage.run.clone();
+    tokio::spawn(async move { run.call(call).await.unwrap() })
+}
+
+async fn pending(journal: &MemoryJournal) -> AskRow {
+    loop {
+        if let Some(ask) = journal.asks(AskQuery::pending()).await.unwrap().pop() {
+            return ask;
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
+async fn answer(journal: &MemoryJournal, verdict: AskVerdict, content: Option<&str>) -> AskRow {
+    let ask = pending(journal).await;
+    let answer = NewAskAnswer {
+        ask: ask.id.clone(),
+        verdict,
+        by: "ada".to_owned(),
+        through: "asks".to_owned(),
+        shown_sha256: ask.shown.sha256.clone(),
+        words: content.is_none().then(|| "ask me tomorrow".to_owned()),
+        edited_input: content.map(str::to_owned),
+        now_ms: 0,
+    };
+    journal.answer_ask(answer).await.unwrap()
+}
+
+#[tokio::test]
+async fn another_process_answers_a_question_of_a_tool() {
+    let (stage, journal) = waiting().await;
+    let asked = begin(&stage, call("why?"));
+    let ask = pending(&journal).await;
+    let shown = ShownAsk::parse(&journal.shown_of_ask(&ask).await.unwrap().unwrap()).unwrap();
+    assert_eq!((shown.kind, shown.questions[0].question.as_str()), (AskKind::Question, "why?"));
+    assert_eq!((shown.input, ask.tool.as_str()), (json!({}), "curious"));
+    assert_eq!(ask.call.to_string(), "r1/main/0/1/1");
+    answer(&journal, AskVerdict::Once, Some(r#"[["because"]]"#)).await;
+    assert_eq!(summary(&asked.await.unwrap()), r#"none: [["because"]]"#);
+    let ask = journal.asks(AskQuery::of_id(&ask.id)).await.unwrap().remove(0);
+    assert!(ask.answer.is_some_and(|answer| answer.received_at_ms.is_some()));
+    // A person may leave it unanswered, and say why.
+    let asked = begin(&stage, call("and why that?"));
+    answer(&journal, AskVerdict::Reject, None).await;
+    let left = summary(&asked.await.unwrap());
+    assert!(left.starts_with("TOOL_FAILED: the user did not answer (ask me tomorrow)"), "{left}");
+}
+
+#[tokio::test]
+async fn an_answer_that_fits_no_question_is_no_answer() {
+    for (verdict, content) in [
+        (AskVerdict::Once, None),
+        (AskVerdict::Session, None),
+        (AskVerdict::Once, Some(r#"[["a"],["b"]]"#)),
+        (AskVerdict::Once, Some(r#"[[" "]]"#)),
+        (AskVerdict::Edited, Some(r#"[["a"]]"#)),
+    ] {
+        let (stage, journal) = waiting().await;
+        let asked = begin(&stage, call("why?"));
+        answer(&journal, verdict, content).await;
+        let answered = summary(&asked.await.unwrap());
+        assert!(answered.starts_with("PROCESS_ABORTED: the question was withdrawn"), "{answered}");
+    }
+}
+
+#[tokio::test]
+async fn a_question_that_the_call_does_not_wait_for_is_withdrawn() {
+    let (stage, journal) = waiting().await;
+    let call = call("why?");
+    let cancellation = call.cancellation.clone();
+    let asked = begin(&stage, call);
+    let ask = pending(&journal).await;
+    cancellation.cancel();
+    assert_eq!(asked.await.unwrap().code(), Some(ErrorCode::ProcessAborted));
+    let ask = journal.asks(AskQuery::of_id(&ask.id)).await.unwrap().remove(0);
+    assert_eq!(ask.state, AskState::Withdrawn);
+    // A tool that stops waiting by itself withdraws its question as well.
+    let impatient = Tool::new("impatient").effect(Effect::Read).execute_with(
+        |input: Text, cx: Cx| async move {
+            let question = UserQuestion {
+                question: input.text,
+                header: None,
+                options: Vec::new(),
+                multi_select: false,
+            };
+            let asking = cx.questions().ask(vec![question]);
+            let waited = tokio::time::timeout(Duration::from_millis(20), asking).await;
+            Ok::<_, ToolError>(if waited.is_err() { "gave up" } else { "answered" })
+        },
+    );
+    let rules = vec![rule(RuleScope::Manifest, "impatient", "*", RuleAction::Allow)];
+    let journal = Arc::new(MemoryJournal::new());
+    let shared = Arc::clone(&journal) as Arc<dyn Journal>;
+    let waiting = Setting { journal: shared, ..setting(Arc::new(WaitingAsker)) };
+    let stage = Stage::new(Setting { tools: vec![impatient], rules, ..waiting }).await;
+    let envelope = stage.run.call(Call::new("impatient", json!({"text": "why?"}))).await.unwrap();
+    assert_eq!(envelope.text(), "gave up");
+    let state = loop {
+        let ask = journal.asks(AskQuery::default()).await.unwrap().remove(0);
+        if ask.state != AskState::Pending {
+            break ask.state;
+        }
+        tokio::task::yield_now().await;
+    };
+    assert_eq!(state, AskState::Withdrawn);
 }

@@ -133,6 +133,15 @@ pub async fn an_edited_input_reaches_the_process_that_asked_once(journal: Shared
     assert_eq!(input.as_deref(), Some(r#"{"path":"b","content":"drei"}"#));
     assert_eq!(journal.content(&run("r").id, &digest).await?, None);
     assert_eq!(journal.receive_answer("ask_1", 5_000).await?.1, None);
+    // The answers to questions take the same way.
+    journal.open_ask(ask("ask_2", "r")).await?;
+    let answers = NewAskAnswer {
+        edited_input: Some(r#"[["yes"]]"#.to_owned()),
+        ..answer("ask_2", AskVerdict::Once)
+    };
+    let answered = journal.answer_ask(answers).await?;
+    assert!(answered.answer.is_some_and(|answer| answer.edited.is_some()));
+    assert_eq!(journal.receive_answer("ask_2", 6_000).await?.1.as_deref(), Some(r#"[["yes"]]"#));
     Ok(())
 }
 
