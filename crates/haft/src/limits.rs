@@ -10,13 +10,13 @@ pub const LEASE_RENEW_MS: u64 = 8_000;
 ///
 /// Limit (journal): the snapshot is abandoned and the journal notes it.
 pub const SNAPSHOT_MS: u64 = 10_000;
-/// Time for a person to answer a tool, in milliseconds. It does not count as time of the call.
+/// Time for a client to answer the request of a tool, in milliseconds. It does not count as time of the call.
 ///
 /// Limit (calls): the tool gets no answer.
 pub const INQUIRY_MS_MAX: u64 = 3_600_000;
-/// Time for a person to answer whether a call may execute, in milliseconds, unless the settings say otherwise.
+/// Time for a person to answer an ask, in milliseconds, unless the settings say otherwise.
 ///
-/// Limit (calls): the call is denied.
+/// Limit (calls): the call is denied, or the question has no answer.
 pub const ANSWER_MS_DEFAULT: u64 = 600_000;
 /// Shortest time for a person to answer that the settings can name, in milliseconds.
 pub const ANSWER_MS_MIN: u64 = 1_000;

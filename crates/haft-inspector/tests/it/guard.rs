@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use haft_contract::{AttemptAddress, CallAddress, CallKey, Effect, RunId};
-use haft_journal::{Journal as _, LeaseOwner, LeaseRequest, NewRun, PlannedCall};
+use haft_journal::{AskJournal as _, Journal as _, LeaseOwner, LeaseRequest, NewRun, PlannedCall};
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
