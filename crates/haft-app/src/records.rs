@@ -23,7 +23,7 @@ pub use run_session::{
     NodeSession, RunSession, find_node_sessions, find_run_session, is_session_run,
 };
 pub use settlement::{SettleError, record_verdict, settle_call};
-pub use short_ids::ShortIds;
+pub use short_ids::short_id;
 pub use undo_references::{UndoReference, UndoneCalls, find_undo_references, undone_by};
 pub use work::{Work, WorkFilter, has_messages, list_work};
 

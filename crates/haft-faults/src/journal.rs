@@ -67,6 +67,8 @@ impl JournalMethod {
             | Self::LateOutcomes
             | Self::Calls
             | Self::Runs
+            | Self::RunsBeginningWith
+            | Self::SharedKeyChars
             | Self::DueRuns
             | Self::Verify => false,
         }
@@ -215,6 +217,8 @@ methods! {
         LateOutcomes late_outcomes(run: &RunId) -> Vec<LateOutcome>;
         Calls calls(query: CallQuery) -> Vec<CallRow>;
         Runs runs(query: RunQuery) -> Vec<RunRow>;
+        RunsBeginningWith runs_beginning_with(beginning: &str) -> Vec<RunId>;
+        SharedKeyChars shared_key_chars(run: &RunId) -> Option<usize>;
         DueRuns due_runs(retention: Retention) -> DueRuns;
         Prune prune(retention: Retention) -> PrunedRuns;
         Compact compact() -> ();

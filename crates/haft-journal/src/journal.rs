@@ -157,6 +157,15 @@ pub trait Journal: SessionJournal + AskJournal {
     /// Returns the recorded runs that fit the query, the newest first.
     fn runs(&self, query: RunQuery) -> JournalFuture<'_, Vec<RunRow>>;
 
+    /// Returns the runs that the beginning of a name may stand for: it begins the [short key](fn@crate::short_key) or the id. An
+    /// empty text stands for no run, and the answer has at most [`QUERY_RUNS_MAX`](crate::limits::QUERY_RUNS_MAX) runs for each
+    /// of both. The cost does not depend on the number of other runs.
+    fn runs_beginning_with(&self, beginning: &str) -> JournalFuture<'_, Vec<RunId>>;
+
+    /// Returns how many characters the [short key](fn@crate::short_key) of a run has in common with that of the most similar other
+    /// run, `None` if there is no other run. The cost does not depend on the number of runs.
+    fn shared_key_chars(&self, run: &RunId) -> JournalFuture<'_, Option<usize>>;
+
     /// Returns what [`prune`](Journal::prune) would remove now, in the same order, and what it would keep.
     fn due_runs(&self, retention: Retention) -> JournalFuture<'_, DueRuns>;
 

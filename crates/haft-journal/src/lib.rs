@@ -78,6 +78,7 @@ mod row;
 mod session;
 mod session_id;
 mod settlement;
+mod short_key;
 mod snapshot;
 mod sql;
 mod sqlite;
@@ -114,6 +115,7 @@ pub use session::{
 };
 pub use session_id::{MessageId, PartId, SessionId, SessionIdError};
 pub use settlement::{SettledBy, Settlement, SettlementVerdict};
+pub use short_key::{is_made_id, short_key};
 pub use snapshot::{ChangedRepository, RepositoryPart, SnapshotNote};
 
 pub use error::JournalError;

@@ -332,6 +332,7 @@ pub(super) const MODULE_ORDER: &[ModuleOrder] = &[
             "lease",
             "query",
             "session_id",
+            "short_key",
             "ask",
             "error",
             "future",

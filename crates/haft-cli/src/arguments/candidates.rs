@@ -7,7 +7,7 @@ use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
 use haft_agent::find_agents;
 use haft_app::compose::agent_paths;
 use haft_app::host::AppHost;
-use haft_app::records::{ShortIds, Work, WorkFilter, input_summary, list_work};
+use haft_app::records::{Work, WorkFilter, input_summary, list_work, short_id};
 use haft_app::settings::{self, EffectiveSettings};
 use haft_app::{SettingOverrides, compose};
 
@@ -66,7 +66,6 @@ fn offered_work(is_meant: fn(&Work) -> bool) -> Vec<CompletionCandidate> {
     block_on(async {
         let root = compose::roots(&settings).ok()?.workspace().to_string_lossy().into_owned();
         let journal = settings.durability.journal.open_to_read().await.ok()??;
-        let ids = ShortIds::read(&*journal).await.ok()?;
         let filter = WorkFilter { root: Some(&root), ..WorkFilter::default() };
         let work = list_work(&*journal, filter).await.ok()?;
         let mut offered = Vec::new();
@@ -79,7 +78,8 @@ fn offered_work(is_meant: fn(&Work) -> bool) -> Vec<CompletionCandidate> {
                 }),
             };
             let age = age_in_words(one.used_at_ms, host.now_ms());
-            offered.push(candidate(&ids.short(&one.id), &format!("{age}: {about}")));
+            let short = short_id(&*journal, &one.id).await.ok()?;
+            offered.push(candidate(&short, &format!("{age}: {about}")));
         }
         if !offered.is_empty() {
             offered.insert(0, candidate(LAST, "the run that was used last"));

@@ -11,7 +11,7 @@ use crate::views::outcome::on_one_line;
 use haft_app::calendar::rfc3339;
 use haft_app::compose;
 use haft_app::host::AppHost;
-use haft_app::records::{ShortIds, Work, WorkFilter, list_work};
+use haft_app::records::{Work, WorkFilter, list_work};
 use haft_app::settings::{self, EffectiveSettings};
 
 /// Stands for the session or the run that was used last in a workspace.
@@ -83,7 +83,7 @@ pub(crate) async fn find_session(
         Err(err) => err,
     };
     if RunId::parse(named).is_ok() {
-        let mut ids = ShortIds::read(journal).await?.matching(named);
+        let mut ids = journal.runs_beginning_with(named).await?;
         let is_run = named.starts_with(RUN_PREFIX) || !ids.is_empty();
         ids.retain(|id| SessionId::parse(id.as_str()).is_ok());
         match ids.as_slice() {
@@ -115,7 +115,7 @@ pub(crate) async fn find_run(
     }
     let Some(place) = place else {
         let run = RunId::parse(named).map_err(CommandError::usage)?;
-        let found = ShortIds::read(journal).await?.matching(named);
+        let found = journal.runs_beginning_with(named).await?;
         return match found.as_slice() {
             [] => Ok(RunArgument { run, note: None }),
             [only] if *only == run => Ok(RunArgument { run, note: None }),

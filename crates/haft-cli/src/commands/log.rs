@@ -18,7 +18,7 @@ use crate::error::{CommandError, CommandResult, CommandStatus};
 use crate::views::table::terminal_width;
 use crate::views::{output, pager, time};
 use haft::SnapshotHistory;
-use haft_app::records::{ShortIds, WorkFilter, list_work};
+use haft_app::records::{WorkFilter, list_work};
 use haft_app::settings::EffectiveSettings;
 
 /// Largest `--limit` of `haft log`.
@@ -116,7 +116,6 @@ async fn find_entries(
     };
     let current = cx.host.working_directory()?;
     let paths: Vec<PathBuf> = args.paths.iter().map(|path| absolute(&current.join(path))).collect();
-    let ids = ShortIds::read(journal).await?;
     let limit = usize::try_from(args.limit).unwrap_or(usize::MAX);
     let mut undone = Vec::new();
     let mut entries = Vec::new();
@@ -131,7 +130,7 @@ async fn find_entries(
                 continue;
             }
         }
-        let entry = LogEntry::find(work, &ids, &undone, journal, history).await?;
+        let entry = LogEntry::find(work, &undone, journal, history).await?;
         let is_agent = |name: &String| {
             entry.names().iter().any(|known| known.to_lowercase().starts_with(&name.to_lowercase()))
         };

@@ -582,3 +582,42 @@ pub async fn a_hundred_tasks_get_their_own_answers(journal: Shared) -> CaseResul
     assert!(rows.iter().all(|row| row.status == CallStatus::Succeeded));
     Ok(())
 }
+
+pub async fn runs_are_found_by_the_beginning_of_a_name(journal: Shared) -> CaseResult {
+    let made = |prefix: &str, chance: &str| format!("{prefix}_01m84h1h4n{chance:0<16}");
+    let ids = [
+        made("run", "k7f"),
+        made("ses", "k7fxa"),
+        made("run", "m2p"),
+        made("ses", "m2p"),
+        "nightly".to_owned(),
+        "Nightly".to_owned(),
+        "night_z".to_owned(),
+    ];
+    for id in &ids {
+        open(&*journal, id).await?;
+    }
+    let check = async |beginning: &str, expect: &[usize]| -> CaseResult {
+        let found = journal.runs_beginning_with(beginning).await?;
+        let mut expected: Vec<&str> = expect.iter().map(|place| ids[*place].as_str()).collect();
+        expected.sort_unstable();
+        let found: Vec<&str> = found.iter().map(|id| id.as_str()).collect();
+        assert_eq!(found, expected, "{beginning:?}");
+        Ok(())
+    };
+    check("k7f", &[0, 1]).await?;
+    check("k7fx", &[1]).await?;
+    check("m2p", &[2, 3]).await?;
+    check("run_01", &[0, 2]).await?;
+    check(&ids[2], &[2]).await?;
+    // Letters differ by their case, in a database of any language.
+    check("night", &[4, 6]).await?;
+    check("N", &[5]).await?;
+    check("", &[]).await?;
+    check("z", &[]).await?;
+    let shared = [Some(3), Some(3), Some(16), Some(16), Some(5), Some(0), Some(5)];
+    for (id, expect) in ids.iter().zip(shared) {
+        assert_eq!(journal.shared_key_chars(&run(id).id).await?, expect, "{id}");
+    }
+    Ok(())
+}

@@ -5,6 +5,7 @@ use std::path::Path;
 use haft_contract::{AttemptAddress, CallAddress, RunId};
 
 use crate::row::parse_effect;
+use crate::short_key::short_key;
 use crate::store::{
     Column, Row, RowCondition, RowError, RowQuery, Value, calls, late_outcomes, messages, parts,
     runs, sessions, snapshots,
@@ -80,6 +81,7 @@ pub(super) fn new_run(run: &NewRun, fencing_token: u64) -> Result<Cells, TooLarg
         (runs::FAILED_RESUMES, Value::Integer(0)),
         (runs::FAILED_SINCE, Value::Integer(0)),
         (runs::IS_BEING_REMOVED, false.into()),
+        (runs::SHORT_KEY, short_key(&run.id).into()),
     ])
 }
 

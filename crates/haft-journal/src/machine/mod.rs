@@ -469,6 +469,16 @@ impl<S: Store> Journal for JournalMachine<S> {
         Box::pin(self.read_snapshot(move |reader| query::runs(reader, &query)))
     }
 
+    fn runs_beginning_with(&self, beginning: &str) -> JournalFuture<'_, Vec<RunId>> {
+        let beginning = beginning.to_owned();
+        Box::pin(self.read(move |reader| query::runs_beginning_with(reader, &beginning)))
+    }
+
+    fn shared_key_chars(&self, run: &RunId) -> JournalFuture<'_, Option<usize>> {
+        let run = run.clone();
+        Box::pin(self.read(move |reader| query::shared_key_chars(reader, &run)))
+    }
+
     fn due_runs(&self, retention: Retention) -> JournalFuture<'_, DueRuns> {
         Box::pin(self.read_snapshot(move |reader| {
             Ok(retention::candidates(reader, retention)?.due(|candidate| candidate.run))

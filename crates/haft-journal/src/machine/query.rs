@@ -1,6 +1,6 @@
 //! The lists of a journal: calls, runs, snapshots and late outcomes.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use haft_contract::{CallAddress, RunId};
 
@@ -8,7 +8,8 @@ use super::Stop;
 use super::codec;
 use super::lease_state;
 use super::recall::{all, bound};
-use crate::limits::QUERY_BYTES_MAX;
+use crate::limits::{QUERY_BYTES_MAX, QUERY_RUNS_MAX};
+use crate::short_key::short_key;
 use crate::store::{
     Column, Reader, RowCondition, RowQuery, Tally, Value, calls, late_outcomes, runs, snapshots,
 };
@@ -117,6 +118,56 @@ pub(super) fn runs(reader: &mut dyn Reader, query: &RunQuery) -> Result<Vec<RunR
         }
     }
     Ok(found)
+}
+
+/// Returns the runs whose short key or whose id begins with a text, in the order of their ids.
+pub(super) fn runs_beginning_with(
+    reader: &mut dyn Reader,
+    beginning: &str,
+) -> Result<Vec<RunId>, Stop> {
+    if beginning.is_empty() {
+        return Ok(Vec::new());
+    }
+    let end = format!("{beginning}{}", char::MAX);
+    let mut found = BTreeSet::new();
+    let by_short_key: (Column, &[Column]) = (runs::SHORT_KEY, &[runs::SHORT_KEY, runs::ID]);
+    for (column, order) in [by_short_key, (runs::ID, &[runs::ID])] {
+        let query = RowQuery::of(&runs::TABLE, &[runs::ID]).with([
+            RowCondition::AtLeast(column, beginning.into()),
+            RowCondition::Below(column, end.as_str().into()),
+            RowCondition::Equal(runs::IS_BEING_REMOVED, false.into()),
+        ]);
+        let query = query.in_order(order).at_most(QUERY_RUNS_MAX);
+        found.extend(all(reader, &query, |row| row.word(runs::ID, |text| RunId::parse(text).ok()))?);
+    }
+    Ok(found.into_iter().collect())
+}
+
+/// Returns how many characters the short key of a run has in common with that of the most similar other run; `None` if there is no
+/// other run. The most similar ones are its neighbours in the order of the keys.
+pub(super) fn shared_key_chars(
+    reader: &mut dyn Reader,
+    id: &RunId,
+) -> Result<Option<usize>, Stop> {
+    const ORDER: &[Column] = &[runs::SHORT_KEY, runs::ID];
+    let key = short_key(id);
+    let query = || RowQuery::of(&runs::TABLE, &[runs::SHORT_KEY]).at_most(1);
+    let neighbours = [
+        query().with([
+            RowCondition::Equal(runs::SHORT_KEY, key.into()),
+            RowCondition::Differs(runs::ID, id.as_str().into()),
+        ]),
+        query().with([RowCondition::Below(runs::SHORT_KEY, key.into())]).latest_first(ORDER),
+        query().with([RowCondition::Above(runs::SHORT_KEY, key.into())]).in_order(ORDER),
+    ];
+    let mut shared = None;
+    for neighbour in neighbours {
+        for other in all(reader, &neighbour, |row| row.text(runs::SHORT_KEY))? {
+            let both = key.chars().zip(other.chars());
+            shared = shared.max(Some(both.take_while(|(one, other)| one == other).count()));
+        }
+    }
+    Ok(shared)
 }
 
 /// Returns the snapshots of a run, or of one call of it.

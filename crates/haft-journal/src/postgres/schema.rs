@@ -14,6 +14,7 @@ const STEPS: &[&str] = &[
     include_str!("schema/5.sql"),
     include_str!("schema/6.sql"),
     include_str!("schema/7.sql"),
+    include_str!("schema/8.sql"),
 ];
 
 /// The lock of those who change the schema: the letters of haft. Such locks are apart for each database.

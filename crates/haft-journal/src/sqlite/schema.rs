@@ -17,6 +17,7 @@ const STEPS: &[&str] = &[
     include_str!("schema/5.sql"),
     include_str!("schema/6.sql"),
     include_str!("schema/7.sql"),
+    include_str!("schema/8.sql"),
 ];
 
 /// Marks a database as a journal of haft: the letters of its name.

@@ -137,11 +137,13 @@ table! {
         FAILED_SINCE = "failed_resumes_since" Integer,
         /// Whether the run is being removed, which takes several commits when it is long.
         IS_BEING_REMOVED = "is_being_removed" Flag,
+        /// The part of the id by whose beginning people name the run.
+        SHORT_KEY = "short_key" Text,
     }
     key [ID]
     number Some(NUMBER);
     weighed []
-    indexes [[NUMBER]]
+    indexes [[NUMBER], [SHORT_KEY, ID]]
 }
 
 table! {

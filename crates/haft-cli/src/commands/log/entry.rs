@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use haft::{CLIENT_SETTING, CallSelection, SnapshotHistory};
-use haft_app::records::{ShortIds, Work, find_doubts, input_summary, is_holder_dead};
+use haft_app::records::{Work, find_doubts, input_summary, is_holder_dead, short_id};
 use haft_app::undo::count_changed_lines;
 use haft_contract::RunId;
 use haft_journal::{Journal, RunRow};
@@ -77,7 +77,6 @@ impl LogEntry {
     /// Returns the facts about a run. `undone` says what later undos undid.
     pub(super) async fn find(
         work: Work,
-        ids: &ShortIds,
         undone: &[String],
         journal: &dyn Journal,
         history: &SnapshotHistory,
@@ -91,7 +90,7 @@ impl LogEntry {
             first.map(|call| on_one_line(&format!("{} {}", call.tool, input_summary(&call.input))));
         let (files, paths, lines) = changes(&work, history).await;
         Ok(Self {
-            short: ids.short(&work.id),
+            short: short_id(journal, &work.id).await?,
             client: work.runs.first().and_then(client_of),
             title: work.session.as_ref().and_then(|it| it.title.as_deref()).map(on_one_line),
             first_call,

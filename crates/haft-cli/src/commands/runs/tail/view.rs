@@ -6,7 +6,7 @@ use std::sync::Arc;
 use clap::builder::styling::{AnsiColor, Style};
 use haft::{CallSelection, SnapshotHistory};
 use haft_app::calendar::rfc3339;
-use haft_app::records::{ShortIds, input_summary, numbers_of_calls};
+use haft_app::records::{input_summary, numbers_of_calls, short_id};
 use haft_app::undo::count_changed_lines;
 use haft_contract::{CallAddress, Effect, RunId, cut};
 use haft_journal::{CallRow, CallStatus, Journal, SessionId};
@@ -39,7 +39,8 @@ const GAP: &str = "  ";
 pub(super) struct TailView {
     journal: Arc<dyn Journal>,
     history: SnapshotHistory,
-    ids: ShortIds,
+    /// The short name of each run.
+    names: HashMap<RunId, String>,
     /// The number of each call in its run.
     numbers: HashMap<CallAddress, usize>,
     /// The agent of a run that is a session.
@@ -48,8 +49,8 @@ pub(super) struct TailView {
 
 impl TailView {
     pub(super) fn new(journal: Arc<dyn Journal>, history: SnapshotHistory) -> Self {
-        let (ids, numbers, agents) = Default::default();
-        Self { journal, history, ids, numbers, agents }
+        let (names, numbers, agents) = Default::default();
+        Self { journal, history, names, numbers, agents }
     }
 
     /// Returns the line of a call, in colours if standard output shows them.
@@ -101,10 +102,11 @@ impl TailView {
         let (id, run) = (call.id(), &call.scope.run);
         if !self.numbers.contains_key(&id) {
             self.numbers.extend(numbers_of_calls(&*self.journal, run).await?);
-            self.ids = ShortIds::read(&*self.journal).await?;
+            self.names.insert(run.clone(), short_id(&*self.journal, run).await?);
         }
         let number = self.numbers.get(&id).copied().unwrap_or_default();
-        Ok(format!("{}/{number}", self.ids.short(run)))
+        let name = self.names.get(run).map_or(run.as_str(), String::as_str);
+        Ok(format!("{name}/{number}"))
     }
 
     /// Returns the agent that works in a run, if it is a session.
