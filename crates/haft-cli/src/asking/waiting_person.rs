@@ -1,7 +1,7 @@
 //! The front end of a plan without a terminal whose questions wait for an answer of another process. It says which ask waits, and
 //! how to answer it.
 
-use haft::{Ask, AskAnswer, Asker, WaitingAsker};
+use haft::{Ask, AskAnswer, Asker};
 use haft_contract::BoxFuture;
 
 use crate::views::screen::ViewScreen;
@@ -18,20 +18,20 @@ impl<E> WaitingPerson<E> {
 }
 
 impl<E: Send> Asker for WaitingPerson<E> {
-    fn ask(&self, ask: Ask) -> BoxFuture<'_, AskAnswer> {
-        WaitingAsker.ask(ask)
+    fn ask(&self, _: Ask) -> BoxFuture<'_, AskAnswer> {
+        Box::pin(async { AskAnswer::Unanswered })
     }
 
     fn can_ask(&self) -> bool {
-        WaitingAsker.can_ask()
+        false
     }
 
     fn waits_for_others(&self) -> bool {
-        WaitingAsker.waits_for_others()
+        true
     }
 
     fn asks_one_at_a_time(&self) -> bool {
-        WaitingAsker.asks_one_at_a_time()
+        false
     }
 
     fn note_waiting(&self, ask: &str) {

@@ -113,7 +113,7 @@ fn a_newer_journal_is_left_alone() {
             path
         },
         expect![
-            "journal DIR/journal.db has schema version 99 and this haft knows versions up to 7: use the newer haft that wrote it, or another journal file"
+            "journal DIR/journal.db has schema version 99 and this haft knows versions up to 8: use the newer haft that wrote it, or another journal file"
         ],
     );
 }

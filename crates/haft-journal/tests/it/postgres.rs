@@ -383,7 +383,7 @@ async fn a_database_of_the_first_version_is_brought_up_to_date() {
     journal.acknowledge(rows[0].id()).await.unwrap();
     assert_eq!(unheard().await, [] as [u32; 0]);
     assert_eq!(journal.verify().await.unwrap(), []);
-    assert_eq!(server.ask(&database, "SELECT version FROM haft.schema_version"), "7\n");
+    assert_eq!(server.ask(&database, "SELECT version FROM haft.schema_version"), "8\n");
     // Queries that people wrote work for one more release.
     let old = [
         (
@@ -416,7 +416,7 @@ async fn what_is_no_journal_is_said_to_be_none() {
     let newer = server.database();
     drop(connect(&server.url_of(&newer)).await);
     server.ask(&newer, "UPDATE haft.schema_version SET version = 99");
-    check_no_journal(&server.url_of(&newer), expect!["journal postgres://127.0.0.1:PORT/DATABASE has schema version 99 and this haft knows versions up to 7: use the newer haft that wrote it, or another journal file"]).await;
+    check_no_journal(&server.url_of(&newer), expect!["journal postgres://127.0.0.1:PORT/DATABASE has schema version 99 and this haft knows versions up to 8: use the newer haft that wrote it, or another journal file"]).await;
     let latin = server.database();
     server.ask("postgres", &format!("DROP DATABASE {latin}"));
     server.ask("postgres", &format!("CREATE DATABASE {latin} ENCODING LATIN1 TEMPLATE template0"));
