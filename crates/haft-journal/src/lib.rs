@@ -103,7 +103,7 @@ pub use ask_journal::AskJournal;
 pub use call::{Intent, NewRun, Outcome, PlannedCall};
 pub use call_status::CallStatus;
 pub use maintenance::{DueRuns, JournalFinding, PrunedRuns, Retention};
-pub use query::{CallOrder, CallQuery, RunQuery};
+pub use query::{CallOrder, CallQuery, RunOrder, RunQuery};
 pub use row::{
     AttemptState, CallRow, EarlierEffect, EarlierEffects, LateOutcome, RecordedCall, RunRow,
     UnacknowledgedCall,

@@ -99,12 +99,27 @@ impl Default for CallQuery {
 pub struct RunQuery {
     /// Only this run.
     pub run: Option<RunId>,
-    /// Only runs that were begun before this one: the last one of an answer, to get the next answer.
+    /// Only runs in this workspace root.
+    pub root: Option<String>,
+    /// Which runs come first.
+    pub order: RunOrder,
+    /// Only runs that come behind this one: the last one of an answer, to get the next answer.
     pub before: Option<RunId>,
     /// Answers no more runs than this, and never more than [`QUERY_RUNS_MAX`].
     pub limit: u32,
     /// Leaves out the counts of calls, which takes less time: all of them are 0, and no latest call is named.
     pub without_counts: bool,
+}
+
+/// Says which runs come first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RunOrder {
+    /// The run begun last.
+    #[default]
+    Begun,
+    /// The run whose latest lease ends last. Its owner used it before that end; see
+    /// [`RunRow::held_until_ms`](crate::RunRow::held_until_ms).
+    Held,
 }
 
 impl RunQuery {
@@ -121,6 +136,13 @@ impl RunQuery {
 /// Asks for the latest runs, as far as the bounds allow.
 impl Default for RunQuery {
     fn default() -> Self {
-        Self { run: None, before: None, limit: QUERY_RUNS_MAX, without_counts: false }
+        Self {
+            run: None,
+            root: None,
+            order: RunOrder::default(),
+            before: None,
+            limit: QUERY_RUNS_MAX,
+            without_counts: false,
+        }
     }
 }

@@ -212,6 +212,9 @@ pub struct RunRow {
     /// The settings that a reader of the run must know, as JSON.
     #[serde(serialize_with = "as_json")]
     pub settings: String,
+    /// Until when its owner may have used it, in milliseconds since 1970: the end of its latest lease.
+    #[serde(skip)]
+    pub held_until_ms: u64,
     /// Who holds the run.
     pub holder: Option<LeaseHolder>,
 }

@@ -142,13 +142,15 @@ impl Dialect {
                     statement.push(format_args!(" AND {column} IN ({})", values.join(", ")));
                     continue;
                 }
-                RowCondition::Behind(columns, values) => {
+                RowCondition::Behind(columns, values) | RowCondition::Before(columns, values) => {
+                    let is_behind = matches!(condition, RowCondition::Behind(..));
+                    let operator = if is_behind { ">" } else { "<" };
                     let pairs = columns.iter().zip(values);
                     let values: Vec<String> =
                         pairs.map(|(column, bound)| value(statement, *column, bound)).collect();
                     let columns: Vec<String> = columns.iter().map(|column| name(*column)).collect();
                     let (columns, values) = (columns.join(", "), values.join(", "));
-                    statement.push(format_args!(" AND ({columns}) > ({values})"));
+                    statement.push(format_args!(" AND ({columns}) {operator} ({values})"));
                     continue;
                 }
                 RowCondition::Equal(column, value) => (*column, "=", value),

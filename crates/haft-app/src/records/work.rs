@@ -1,16 +1,12 @@
 //! The work in a journal as people count it: a run, or the session of an agent together with the sessions of its subagents.
 //! The work that was used last comes first. Runs that haft itself begins to look things up are not work.
 
-use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use haft_agent::caller_run_of;
 use haft_agent::limits::SUBAGENT_DEPTH_MAX;
 use haft_contract::RunId;
-use haft_journal::{
-    CallQuery, CallRow, Journal, JournalError, RunQuery, RunRow, SessionId, SessionQuery,
-    SessionRow,
-};
+use haft_journal::{CallQuery, CallRow, Journal, JournalError, RunRow, SessionId, SessionRow};
 
 use super::AGENT_FRONT_END;
 use super::undo_references::undone_by;
@@ -72,30 +68,15 @@ impl Work {
     }
 }
 
-/// Returns the work in a journal, the one that was used last first.
-///
-/// # Errors
-///
-/// Fails if the journal does.
-pub async fn list_work(
-    journal: &dyn Journal,
+/// Returns the work that these sessions and runs are.
+pub(super) fn group_work(
+    sessions: &HashMap<SessionId, SessionRow>,
+    runs: Vec<RunRow>,
     filter: WorkFilter<'_>,
-) -> Result<Vec<Work>, JournalError> {
-    let sessions = read_sessions(journal, filter).await?;
+) -> HashMap<RunId, Work> {
     let mut found: HashMap<RunId, Work> = HashMap::new();
     for session in sessions.values() {
-        if !is_finished_fork(session) {
-            continue;
-        }
-        let top = if filter.with_internal { session } else { top_session(session, &sessions) };
-        // The work of a session for a call of another run belongs to that run.
-        if caller_run_of(top).is_some() && !filter.with_internal {
-            continue;
-        }
-        let is_used = has_work(session) || filter.with_unused_forks && has_messages(session);
-        if !is_used && session.id == top.id {
-            continue;
-        }
+        let Some(top) = work_of_session(session, sessions, filter) else { continue };
         let work = found.entry(top.id.run()).or_insert_with(|| Work {
             id: top.id.run(),
             root: top.root.clone(),
@@ -106,25 +87,55 @@ pub async fn list_work(
         });
         work.used_at_ms = work.used_at_ms.max(session.updated_at_ms);
     }
-    let mut query = RunQuery::default();
-    // A run that was begun before all others may have been used after them, so this reads all of them.
-    loop {
-        let page = journal.runs(query.clone()).await?;
-        let Some(oldest) = page.last() else { break };
-        query.before = Some(oldest.id.clone());
-        for run in page {
-            if filter.root.is_none_or(|root| run.root == root) {
-                add_run(run, &sessions, filter.with_internal, &mut found);
-            }
-        }
+    for run in runs {
+        add_run(run, sessions, filter.with_internal, &mut found);
     }
-    let mut work: Vec<Work> = found.into_values().collect();
     // The run that a subagent works for may have been removed.
-    work.retain(|work| {
+    found.retain(|_, work| {
         work.session.is_some() || work.runs.first().is_some_and(|run| run.id == work.id)
     });
-    work.sort_by_key(|work| Reverse((work.used_at_ms, work.id.to_string())));
-    Ok(work)
+    found
+}
+
+/// Returns the session whose work a session is; `None` if it is no work, or that of a run that is no session.
+pub(super) fn work_of_session<'a>(
+    session: &'a SessionRow,
+    sessions: &'a HashMap<SessionId, SessionRow>,
+    filter: WorkFilter<'_>,
+) -> Option<&'a SessionRow> {
+    if !is_finished_fork(session) {
+        return None;
+    }
+    let top = if filter.with_internal { session } else { top_session(session, sessions) };
+    // The work of a session for a call of another run belongs to that run.
+    if caller_run_of(top).is_some() && !filter.with_internal {
+        return None;
+    }
+    let is_used = has_work(session) || filter.with_unused_forks && has_messages(session);
+    (is_used || session.id != top.id).then_some(top)
+}
+
+/// Returns the run whose work a run is; `None` if it is no work.
+pub(super) fn work_of_run(
+    run: &RunRow,
+    sessions: &HashMap<SessionId, SessionRow>,
+    with_internal: bool,
+) -> Option<RunId> {
+    let session = SessionId::parse(run.id.as_str()).ok().and_then(|id| sessions.get(&id));
+    match session {
+        None if run.front_end == AGENT_FRONT_END && !with_internal => None,
+        None => Some(run.id.clone()),
+        Some(session) if with_internal => Some(session.id.run()),
+        Some(session) => {
+            let top = top_session(session, sessions);
+            Some(caller_run_of(top).unwrap_or_else(|| top.id.run()))
+        }
+    }
+}
+
+/// Returns when a run was used last, in milliseconds since 1970.
+pub(super) fn used_at_ms(run: &RunRow) -> u64 {
+    run.last_call_at_ms.unwrap_or_default().max(run.started_at_ms)
 }
 
 /// Adds a run to the work that it belongs to.
@@ -135,17 +146,9 @@ fn add_run(
     found: &mut HashMap<RunId, Work>,
 ) {
     let session = SessionId::parse(run.id.as_str()).ok().and_then(|id| sessions.get(&id));
-    let id = match session {
-        None if run.front_end == AGENT_FRONT_END && !with_internal => return,
-        None => run.id.clone(),
-        Some(session) if with_internal => session.id.run(),
-        Some(session) => {
-            let top = top_session(session, sessions);
-            caller_run_of(top).unwrap_or_else(|| top.id.run())
-        }
-    };
+    let Some(id) = work_of_run(&run, sessions, with_internal) else { return };
     // A session that nothing was said in is no work, but its run may have calls.
-    let used_at_ms = run.last_call_at_ms.unwrap_or_default().max(run.started_at_ms);
+    let used_at_ms = used_at_ms(&run);
     let is_own = id == run.id;
     if is_own && session.is_some_and(|session| !has_work(session)) && run.calls == 0 {
         return;
@@ -164,22 +167,6 @@ fn add_run(
         work.runs.insert(0, run);
     } else {
         work.runs.push(run);
-    }
-}
-
-/// Returns the sessions by their ids.
-async fn read_sessions(
-    journal: &dyn Journal,
-    filter: WorkFilter<'_>,
-) -> Result<HashMap<SessionId, SessionRow>, JournalError> {
-    let root = filter.root.map(str::to_owned);
-    let mut query = SessionQuery { root, with_opaque: true, ..SessionQuery::default() };
-    let mut sessions = HashMap::new();
-    loop {
-        let page = journal.sessions(query.clone()).await?;
-        let Some(oldest) = page.last() else { return Ok(sessions) };
-        query.before = Some(oldest.id.clone());
-        sessions.extend(page.into_iter().map(|session| (session.id.clone(), session)));
     }
 }
 
@@ -214,14 +201,53 @@ fn is_finished_fork(session: &SessionRow) -> bool {
 
 #[cfg(test)]
 pub(super) mod tests {
+    use std::cmp::Reverse;
+
     use haft_contract::{AttemptAddress, CallAddress, CallKey, Effect, Envelope, EnvelopeMetadata};
     use haft_journal::{
         CallStatus, Lease, LeaseOwner, LeaseRequest, MemoryJournal, NewRun, Outcome, PlannedCall,
+        RunQuery, SessionQuery,
     };
 
     use super::*;
 
     const ROOT: &str = "/project";
+
+    /// Returns the work in a journal, the one that was used last first. This reads all runs and sessions.
+    pub(in crate::records) async fn list_work(
+        journal: &dyn Journal,
+        filter: WorkFilter<'_>,
+    ) -> Result<Vec<Work>, JournalError> {
+        let sessions = read_sessions(journal, filter).await?;
+        let mut runs = Vec::new();
+        let root = filter.root.map(str::to_owned);
+        let mut query = RunQuery { root, ..RunQuery::default() };
+        loop {
+            let page = journal.runs(query.clone()).await?;
+            let Some(oldest) = page.last() else { break };
+            query.before = Some(oldest.id.clone());
+            runs.extend(page);
+        }
+        let mut work: Vec<Work> = group_work(&sessions, runs, filter).into_values().collect();
+        work.sort_by_key(|work| Reverse((work.used_at_ms, work.id.to_string())));
+        Ok(work)
+    }
+
+    /// Returns the sessions by their ids.
+    async fn read_sessions(
+        journal: &dyn Journal,
+        filter: WorkFilter<'_>,
+    ) -> Result<HashMap<SessionId, SessionRow>, JournalError> {
+        let root = filter.root.map(str::to_owned);
+        let mut query = SessionQuery { root, with_opaque: true, ..SessionQuery::default() };
+        let mut sessions = HashMap::new();
+        loop {
+            let page = journal.sessions(query.clone()).await?;
+            let Some(oldest) = page.last() else { return Ok(sessions) };
+            query.before = Some(oldest.id.clone());
+            sessions.extend(page.into_iter().map(|session| (session.id.clone(), session)));
+        }
+    }
 
     pub(in crate::records) async fn begin(
         journal: &MemoryJournal,

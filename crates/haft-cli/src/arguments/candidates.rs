@@ -7,7 +7,7 @@ use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
 use haft_agent::find_agents;
 use haft_app::compose::agent_paths;
 use haft_app::host::AppHost;
-use haft_app::records::{Work, WorkFilter, input_summary, list_work, short_id};
+use haft_app::records::{LatestWork, Work, WorkFilter, input_summary, short_id};
 use haft_app::settings::{self, EffectiveSettings};
 use haft_app::{SettingOverrides, compose};
 
@@ -67,9 +67,15 @@ fn offered_work(is_meant: fn(&Work) -> bool) -> Vec<CompletionCandidate> {
         let root = compose::roots(&settings).ok()?.workspace().to_string_lossy().into_owned();
         let journal = settings.durability.journal.open_to_read().await.ok()??;
         let filter = WorkFilter { root: Some(&root), ..WorkFilter::default() };
-        let work = list_work(&*journal, filter).await.ok()?;
+        let mut latest = LatestWork::new(&*journal, filter);
         let mut offered = Vec::new();
-        for one in work.iter().filter(|work| is_meant(work)).take(RUNS_OFFERED_MAX) {
+        while let Some(one) = latest.next().await.ok()? {
+            if offered.len() == RUNS_OFFERED_MAX {
+                break;
+            }
+            if !is_meant(&one) {
+                continue;
+            }
             let title = one.session.as_ref().and_then(|session| session.title.clone());
             let about = match title {
                 Some(title) => on_one_line(&title),

@@ -11,7 +11,7 @@ use crate::views::outcome::on_one_line;
 use haft_app::calendar::rfc3339;
 use haft_app::compose;
 use haft_app::host::AppHost;
-use haft_app::records::{Work, WorkFilter, list_work};
+use haft_app::records::{LatestWork, Work, WorkFilter};
 use haft_app::settings::{self, EffectiveSettings};
 
 /// Stands for the session or the run that was used last in a workspace.
@@ -74,9 +74,16 @@ pub(crate) async fn find_session(
     if let Some(place) = place_before_last(named)? {
         let filter =
             WorkFilter { root: Some(root), with_unused_forks: true, ..WorkFilter::default() };
-        let work = list_work(journal, filter).await?;
-        let session = work.into_iter().filter_map(|work| work.session).nth(place);
-        return session.map(|session| session.id).ok_or_else(|| no_session_error(named));
+        let mut latest = LatestWork::new(journal, filter);
+        let mut left = place;
+        while let Some(work) = latest.next().await? {
+            match work.session {
+                Some(session) if left == 0 => return Ok(session.id),
+                Some(_) => left -= 1,
+                None => {}
+            }
+        }
+        return Err(no_session_error(named));
     }
     let err = match SessionId::parse(named) {
         Ok(session) => return Ok(session),
@@ -139,7 +146,8 @@ async fn work_before_last(
     mut place: usize,
 ) -> Result<Option<Work>, CommandError> {
     let filter = WorkFilter { root: Some(root), ..WorkFilter::default() };
-    for work in list_work(journal, filter).await? {
+    let mut latest = LatestWork::new(journal, filter);
+    while let Some(work) = latest.next().await? {
         if work.undone(journal).await?.is_some() {
             continue;
         }

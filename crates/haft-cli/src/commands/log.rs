@@ -18,7 +18,7 @@ use crate::error::{CommandError, CommandResult, CommandStatus};
 use crate::views::table::terminal_width;
 use crate::views::{output, pager, time};
 use haft::SnapshotHistory;
-use haft_app::records::{WorkFilter, list_work};
+use haft_app::records::{LatestWork, WorkFilter};
 use haft_app::settings::EffectiveSettings;
 
 /// Largest `--limit` of `haft log`.
@@ -119,7 +119,8 @@ async fn find_entries(
     let limit = usize::try_from(args.limit).unwrap_or(usize::MAX);
     let mut undone = Vec::new();
     let mut entries = Vec::new();
-    for work in list_work(journal, filter).await? {
+    let mut latest = LatestWork::new(journal, filter);
+    while let Some(work) = latest.next().await? {
         if entries.len() == limit || since_ms.is_some_and(|since_ms| work.used_at_ms < since_ms) {
             break;
         }

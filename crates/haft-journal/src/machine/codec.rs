@@ -82,6 +82,7 @@ pub(super) fn new_run(run: &NewRun, fencing_token: u64) -> Result<Cells, TooLarg
         (runs::FAILED_SINCE, Value::Integer(0)),
         (runs::IS_BEING_REMOVED, false.into()),
         (runs::SHORT_KEY, short_key(&run.id).into()),
+        (runs::HELD_UNTIL_MS, integer(run.started_at_ms)?),
     ])
 }
 

@@ -71,6 +71,7 @@ pub(super) fn open(
         (runs::OWNER_LOCATION, owner.location.as_str().into()),
         (runs::HELD_SINCE_MS, integer(request.now_ms)?),
         (runs::LEASE_EXPIRES_AT_MS, integer(request.expires_at_ms())?),
+        (runs::HELD_UNTIL_MS, integer(request.expires_at_ms())?),
     ];
     change(tx, &run.id, &changes)?;
     Ok(Lease { run: run.id.clone(), fencing_token, owner })
@@ -172,7 +173,9 @@ fn begin(tx: &mut dyn Transaction, run: &NewRun) -> Result<LeaseState, Stop> {
 }
 
 fn extend(tx: &mut dyn Transaction, run: &RunId, request: &LeaseRequest) -> Result<(), Stop> {
-    change(tx, run, &[(runs::LEASE_EXPIRES_AT_MS, integer(request.expires_at_ms())?)])
+    let expires_at_ms = integer(request.expires_at_ms())?;
+    let changes = [runs::LEASE_EXPIRES_AT_MS, runs::HELD_UNTIL_MS];
+    change(tx, run, &changes.map(|column| (column, expires_at_ms.clone())))
 }
 
 fn free(tx: &mut dyn Transaction, run: &RunId) -> Result<(), Stop> {

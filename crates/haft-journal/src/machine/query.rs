@@ -14,7 +14,8 @@ use crate::store::{
     Column, Reader, RowCondition, RowQuery, Tally, Value, calls, late_outcomes, runs, snapshots,
 };
 use crate::{
-    CallOrder, CallQuery, CallRow, CallStatus, LateOutcome, RunQuery, RunRow, SnapshotNote,
+    CallOrder, CallQuery, CallRow, CallStatus, LateOutcome, RunOrder, RunQuery, RunRow,
+    SnapshotNote,
 };
 
 /// Returns the calls that a query asks for.
@@ -63,15 +64,24 @@ pub(super) fn runs(reader: &mut dyn Reader, query: &RunQuery) -> Result<Vec<RunR
     if let Some(run) = &query.run {
         conditions.push(RowCondition::Equal(runs::ID, run.as_str().into()));
     }
+    if let Some(root) = &query.root {
+        conditions.push(RowCondition::Equal(runs::ROOT, root.as_str().into()));
+    }
+    const BEGUN: &[Column] = &[runs::NUMBER];
+    const HELD: &[Column] = &[runs::HELD_UNTIL_MS, runs::NUMBER];
+    let order = match query.order {
+        RunOrder::Begun => BEGUN,
+        RunOrder::Held => HELD,
+    };
     if let Some(before) = &query.before {
-        const NUMBER: &[Column] = &[runs::NUMBER];
-        let Some(row) = reader.get(&runs::TABLE, &codec::run_key(before), NUMBER)? else {
+        let Some(row) = reader.get(&runs::TABLE, &codec::run_key(before), order)? else {
             return Ok(Vec::new());
         };
-        conditions.push(RowCondition::Below(runs::NUMBER, row.value(runs::NUMBER).clone()));
+        let values = order.iter().map(|column| row.value(*column).clone()).collect();
+        conditions.push(RowCondition::Before(order, values));
     }
     let asked = RowQuery::of(&runs::TABLE, runs::TABLE.columns).with(conditions);
-    let asked = asked.latest_first(&[runs::NUMBER]).at_most(query.rows_max());
+    let asked = asked.latest_first(order).at_most(query.rows_max());
     let mut found = all(reader, &asked, |row| {
         Ok(RunRow {
             holder: lease_state::holder(row)?,
@@ -81,6 +91,7 @@ pub(super) fn runs(reader: &mut dyn Reader, query: &RunQuery) -> Result<Vec<RunR
             version: row.text(runs::VERSION)?,
             started_at_ms: row.number(runs::STARTED_AT_MS)?,
             settings: row.text(runs::SETTINGS)?,
+            held_until_ms: row.number(runs::HELD_UNTIL_MS)?,
             last_call_at_ms: None,
             calls: 0,
             failed: 0,

@@ -26,6 +26,8 @@ pub enum RowCondition {
     AtMost(Column, Value),
     /// The columns, compared one after the other, hold more.
     Behind(&'static [Column], Vec<Value>),
+    /// The columns, compared one after the other, hold less.
+    Before(&'static [Column], Vec<Value>),
 }
 
 impl RowCondition {
@@ -45,6 +47,9 @@ impl RowCondition {
             }
             Self::Behind(columns, bounds) => {
                 columns.iter().map(|column| value(*column)).gt(bounds.iter())
+            }
+            Self::Before(columns, bounds) => {
+                columns.iter().map(|column| value(*column)).lt(bounds.iter())
             }
         }
     }

@@ -139,11 +139,15 @@ table! {
         IS_BEING_REMOVED = "is_being_removed" Flag,
         /// The part of the id by whose beginning people name the run.
         SHORT_KEY = "short_key" Text,
+        /// Until when its owner may have used it: the end of its latest lease.
+        HELD_UNTIL_MS = "held_until_ms" Integer,
     }
     key [ID]
     number Some(NUMBER);
     weighed []
-    indexes [[NUMBER], [SHORT_KEY, ID]]
+    indexes [
+        [NUMBER], [SHORT_KEY, ID], [HELD_UNTIL_MS, NUMBER], [ROOT, HELD_UNTIL_MS, NUMBER]
+    ]
 }
 
 table! {
