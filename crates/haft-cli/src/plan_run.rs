@@ -14,8 +14,8 @@ use std::sync::Arc;
 
 use clap::Args;
 use haft::{Asker, HeadlessAsker, Registry};
-use haft_app::manifest::AskPolicy;
 use haft_agent::ModelLookup;
+use haft_app::manifest::AskPolicy;
 use haft_contract::RunId;
 use haft_journal::{Journal, JournalError};
 use haft_plan::drive::limits::{PARALLEL_DEFAULT, PARALLEL_MAX};

@@ -70,7 +70,9 @@ pub enum AskMismatch {
     #[error("the ask is a question: expected answers or a rejection, found a permission")]
     IsQuestion,
     /// The ask is about a permission, and the answer has answers to questions.
-    #[error("the ask is about a permission: expected an allow or a rejection, found answers to questions")]
+    #[error(
+        "the ask is about a permission: expected an allow or a rejection, found answers to questions"
+    )]
     IsPermission,
     /// The ask is about all calls of a tool, and the answer changes the input of one.
     #[error("the ask is about all calls of a tool, so the input cannot be edited")]

@@ -16,7 +16,9 @@ use serde_json::Value;
 use crate::ask::{Asker, Elicitation, ElicitationReply, ShownAsk, parse_answers};
 use crate::connection_state::ConnectionState;
 use crate::limits::INQUIRY_MS_MAX;
-use crate::recorded_ask::{AskContent, AskOutcome, AskingCall, OwnQuestion, OwnReply, ReceivedVerdict};
+use crate::recorded_ask::{
+    AskContent, AskOutcome, AskingCall, OwnQuestion, OwnReply, ReceivedVerdict,
+};
 use crate::stopwatch::CallStopwatch;
 use crate::wait_log::{CallWaitKind, CallWaitLog};
 
@@ -144,9 +146,10 @@ fn own_reply(reply: ElicitationReply, count: usize) -> OwnReply {
         OwnReply::Answer(ReceivedVerdict { verdict: AskVerdict::Reject, words, content: None })
     };
     match reply {
-        ElicitationReply::Answers(answers) if answers.len() != count => {
-            OwnReply::Failed(format!("the front end answered {} questions of {count}", answers.len()))
-        }
+        ElicitationReply::Answers(answers) if answers.len() != count => OwnReply::Failed(format!(
+            "the front end answered {} questions of {count}",
+            answers.len()
+        )),
         ElicitationReply::Answers(answers) => {
             let answers: Vec<Vec<String>> = answers.into_iter().map(non_empty_answers).collect();
             if answers.iter().all(Vec::is_empty) {
@@ -255,7 +258,11 @@ mod tests {
         };
         let answered = |verdict, content: Option<&str>| {
             let content = content.map(str::to_owned);
-            AskOutcome::Answered(ReceivedVerdict { verdict, words: Some("later".to_owned()), content })
+            AskOutcome::Answered(ReceivedVerdict {
+                verdict,
+                words: Some("later".to_owned()),
+                content,
+            })
         };
         let answers = outcome_answers(answered(AskVerdict::Once, Some(r#"[[" a "]]"#))).unwrap();
         assert_eq!(answers, [["a"]]);

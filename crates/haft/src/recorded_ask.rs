@@ -306,7 +306,12 @@ impl AskWait<'_> {
     }
 
     async fn end(&self, end: AskEnd) -> Result<AskRow, JournalError> {
-        self.call.shared.parts.journal.end_ask(self.id, end, self.call.shared.parts.clock.now_ms()).await
+        self.call
+            .shared
+            .parts
+            .journal
+            .end_ask(self.id, end, self.call.shared.parts.clock.now_ms())
+            .await
     }
 }
 

@@ -130,29 +130,29 @@ impl<'a> LatestWork<'a> {
     }
 
     /// Returns a piece of work with the runs of all its subagents.
-    async fn whole_work(&mut self, id: &RunId) -> Result<Option<Work>, JournalError> {
-        let mut ids = vec![id.clone()];
-        if let Ok(session) = SessionId::parse(id.as_str()) {
-            self.read_session(&session).await?;
+    async fn whole_work(&self, id: &RunId) -> Result<Option<Work>, JournalError> {
+        let session = SessionId::parse(id.as_str()).ok();
+        let mut parents = vec![SessionId::standing_for(id)];
+        let mut family = HashMap::new();
+        if let Some(session) = session {
+            let row = self.journal.session(&session).await?;
+            family.extend(row.map(|row| (session.clone(), row)));
+            parents.push(session);
         }
-        if !self.filter.with_internal {
-            let session = SessionId::parse(id.as_str()).ok();
-            let mut parents: Vec<SessionId> =
-                session.into_iter().chain([SessionId::standing_for(id)]).collect();
-            while let Some(parent) = parents.pop() {
-                for child in self.children(parent).await? {
-                    ids.push(child.id.run());
-                    parents.push(child.id.clone());
-                    self.sessions.insert(child.id.clone(), child);
-                }
+        while let Some(parent) = parents.pop().filter(|_| !self.filter.with_internal) {
+            for child in self.children(parent).await? {
+                parents.push(child.id.clone());
+                family.insert(child.id.clone(), child);
             }
         }
         let mut runs = Vec::new();
-        for id in &ids {
-            let query = RunQuery { root: self.query.root.clone(), ..RunQuery::of_run(id.clone()) };
+        for id in family.keys().map(SessionId::run).filter(|run| run != id).chain([id.clone()]) {
+            let query = RunQuery { root: self.query.root.clone(), ..RunQuery::of_run(id) };
             runs.extend(self.journal.runs(query).await?);
         }
-        Ok(group_work(&self.sessions, runs, self.filter).remove(id))
+        // The newest comes first, as in a list of runs.
+        runs.sort_by(|one, other| other.started_at_ms.cmp(&one.started_at_ms));
+        Ok(group_work(&family, runs, self.filter).remove(id))
     }
 
     /// Returns the sessions that a session began.
@@ -232,8 +232,7 @@ mod tests {
             version: "0.1.0".to_owned(),
             settings: "{}".to_owned(),
         };
-        let owner =
-            haft_journal::LeaseOwner { id: "one".to_owned(), location: "here".to_owned() };
+        let owner = haft_journal::LeaseOwner { id: "one".to_owned(), location: "here".to_owned() };
         let request = haft_journal::LeaseRequest { owner, now_ms, lasts_ms: 30_000 };
         journal.open_run(run, request).await.unwrap()
     }

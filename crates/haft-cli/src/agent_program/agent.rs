@@ -22,8 +22,8 @@ use crate::commands::agent::AgentArgs;
 use crate::error::{CommandError, CommandResult, CommandStatus};
 use crate::views::output;
 use haft_app::compose;
-use haft_app::manifest::AskPolicy;
 use haft_app::compose::agent::{AgentFrontEnd, ComposedAgent};
+use haft_app::manifest::AskPolicy;
 use haft_app::named_models;
 use haft_app::settings::EffectiveSettings;
 

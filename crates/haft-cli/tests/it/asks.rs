@@ -240,7 +240,10 @@ fn another_process_answers_the_questions_of_a_plan() {
     let command = command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
     let plan = command.spawn().unwrap();
     let ask = pending(|| world.json(&["asks", "list", "--json"]));
-    assert_eq!((&ask["tool"], &ask["summary"]["kind"]), (&json!("plan.person"), &json!("question")));
+    assert_eq!(
+        (&ask["tool"], &ask["summary"]["kind"]),
+        (&json!("plan.person"), &json!("question"))
+    );
     assert!(ask["deadline_ms"].is_u64(), "{ask}");
     let question = id(&ask);
     let shown = world.run(&["asks", "show", &question]);
@@ -265,7 +268,11 @@ fn another_process_answers_the_questions_of_a_plan() {
     world.run(&["asks", "allow", &id(&tool)]);
     let output = plan.wait_with_output().unwrap();
     let shown = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(0), b"yes\n".as_slice()), "{shown}");
+    assert_eq!(
+        (output.status.code(), output.stdout.as_slice()),
+        (Some(0), b"yes\n".as_slice()),
+        "{shown}"
+    );
     assert!(shown.contains(&format!("haft asks show {question}")), "{shown}");
     assert!(shown.contains("answered it through asks"), "{shown}");
     assert_eq!(world.read("work/answer"), "yes");
@@ -286,7 +293,11 @@ fn a_killed_plan_asks_again_and_makes_no_node_twice() {
     let start = |args: &[&str]| {
         let mut command = world.haft(args);
         let command = command.stdin(std::process::Stdio::null());
-        command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::null()).spawn().unwrap()
+        command
+            .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::null())
+            .spawn()
+            .unwrap()
     };
     let mut killed = start(&["run", "plan.json", "--run", "r1", "--allow", "bash"]);
     let first = id(&pending(|| world.json(&["asks", "list", "--json"])));

@@ -370,7 +370,9 @@ async fn a_question_is_answered_with_a_choice_or_words() {
         {"question": "Which tests?", "multi_select": true, "options": [{"label": "unit"}, {"label": "slow"}]},
     ]});
     running.record_ask_with("ask_1", ("r1", "question"), questions).await;
-    running.record_ask_with("ask_2", ("r2", "bash"), json!({"kind": "tool", "input": {"cmd": "ls"}})).await;
+    running
+        .record_ask_with("ask_2", ("r2", "bash"), json!({"kind": "tool", "input": {"cmd": "ls"}}))
+        .await;
     let browser = running.browser().await;
     let page = browser.get("/asks/ask_1").await;
     for shown in ["question asks you", "Which &#60;server&#62;?", "careful", "Leave unanswered"] {

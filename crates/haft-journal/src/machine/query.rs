@@ -149,17 +149,15 @@ pub(super) fn runs_beginning_with(
             RowCondition::Equal(runs::IS_BEING_REMOVED, false.into()),
         ]);
         let query = query.in_order(order).at_most(QUERY_RUNS_MAX);
-        found.extend(all(reader, &query, |row| row.word(runs::ID, |text| RunId::parse(text).ok()))?);
+        found
+            .extend(all(reader, &query, |row| row.word(runs::ID, |text| RunId::parse(text).ok()))?);
     }
     Ok(found.into_iter().collect())
 }
 
 /// Returns how many characters the short key of a run has in common with that of the most similar other run; `None` if there is no
 /// other run. The most similar ones are its neighbours in the order of the keys.
-pub(super) fn shared_key_chars(
-    reader: &mut dyn Reader,
-    id: &RunId,
-) -> Result<Option<usize>, Stop> {
+pub(super) fn shared_key_chars(reader: &mut dyn Reader, id: &RunId) -> Result<Option<usize>, Stop> {
     const ORDER: &[Column] = &[runs::SHORT_KEY, runs::ID];
     let key = short_key(id);
     let query = || RowQuery::of(&runs::TABLE, &[runs::SHORT_KEY]).at_most(1);

@@ -48,7 +48,8 @@ async fn answer_asks(world: &World, random: &mut SeededRandom) -> Result<(), Cra
     loop {
         for ask in journal.asks(AskQuery::pending()).await? {
             let Some(shown) = journal.shown_of_ask(&ask).await? else { continue };
-            let parsed = ShownAsk::parse(&shown).ok_or("an ask shows something else than an ask")?;
+            let parsed =
+                ShownAsk::parse(&shown).ok_or("an ask shows something else than an ask")?;
             let content = match parsed.kind {
                 AskKind::Question => {
                     let answers = parsed.questions.iter().map(|it| [spoken_answer(&it.question)]);

@@ -89,14 +89,14 @@ fn sorted(mut ids: Vec<usize>) -> Vec<usize> {
 /// Returns the tools of a world.
 pub(crate) fn tools(world: &World) -> Vec<Tool> {
     let ledger = world.ledger();
-    let order =
-        Tool::new("order").effect(Effect::Once).dangerous().execute_blocking(move |item: Item, cx: &Cx| {
+    let order = Tool::new("order").effect(Effect::Once).dangerous().execute_blocking(
+        move |item: Item, cx: &Cx| {
             let (node, key) = (cx.attempt_address().node.clone(), cx.idempotency_key());
-            let line =
-                format!("{node} {} {key} {}\n", item.number, item.word.unwrap_or_default());
+            let line = format!("{node} {} {key} {}\n", item.number, item.word.unwrap_or_default());
             append(&ledger, &line)?;
             Ok::<_, ToolError>(answer(item.number))
-        });
+        },
+    );
     let look = Tool::new("look").execute(|item: Item| async move {
         // Some cannot be looked up, ever, so that what builds on them is skipped.
         if item.number == 22 {

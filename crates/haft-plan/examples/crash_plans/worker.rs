@@ -18,7 +18,8 @@ use haft_journal::{
     SqliteJournal,
 };
 use haft_plan::drive::{
-    DangerousToolAsker, PlanEnding, PlanEvent, PlanRunOptions, PlanRunResult, RunStartMode, recorded_plan, run_plan,
+    DangerousToolAsker, PlanEnding, PlanEvent, PlanRunOptions, PlanRunResult, RunStartMode,
+    recorded_plan, run_plan,
 };
 use haft_plan::{PlanInput, PlanToolCatalogue, check_text};
 use haft_policy::{Rule, RuleAction, RuleScope};

@@ -197,20 +197,21 @@ fn given_answers(
         );
         return Err(CommandError::usage(message).hint(show()));
     }
-    let answers = shown.questions.iter().zip(given).map(|(question, text)| {
-        match TypedAnswer::parse(text.trim(), question) {
-            TypedAnswer::Answers(answers) => Ok(answers),
-            TypedAnswer::Nothing => Ok(Vec::new()),
-            TypedAnswer::NoSuchOption(number) => {
-                let message = format!(
-                    "there is no option {number}: there are 1 to {} of {:?}",
-                    question.options.len(),
-                    escape_text(&question.question)
-                );
-                Err(CommandError::usage(message).hint(show()))
+    let answers =
+        shown.questions.iter().zip(given).map(|(question, text)| {
+            match TypedAnswer::parse(text.trim(), question) {
+                TypedAnswer::Answers(answers) => Ok(answers),
+                TypedAnswer::Nothing => Ok(Vec::new()),
+                TypedAnswer::NoSuchOption(number) => {
+                    let message = format!(
+                        "there is no option {number}: there are 1 to {} of {:?}",
+                        question.options.len(),
+                        escape_text(&question.question)
+                    );
+                    Err(CommandError::usage(message).hint(show()))
+                }
             }
-        }
-    });
+        });
     answers.collect()
 }
 
