@@ -149,7 +149,8 @@ impl PendingClientAsk {
     pub(crate) fn end_elsewhere(&self) -> Option<String> {
         match self {
             Self::Approval(pending) => pending.ended.take(),
-            Self::Questions(_) | Self::Requests(_) => None,
+            Self::Questions(pending) => pending.ended.take(),
+            Self::Requests(_) => None,
         }
     }
 

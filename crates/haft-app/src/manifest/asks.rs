@@ -2,7 +2,8 @@
 
 use serde::Deserialize;
 
-/// How a call that needs the answer of a person goes on, if the client of `haft mcp` or `haft serve` cannot ask one.
+/// How a call that needs the answer of a person goes on if its front end cannot ask one: a client over MCP that shows no forms, or a
+/// plan or an agent without a terminal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AskPolicy {

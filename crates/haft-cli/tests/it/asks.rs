@@ -346,3 +346,26 @@ fn a_question_of_a_model_waits_where_its_client_cannot_ask() {
     assert!(text.contains("it is better") && text.contains("\"b\""), "{answer}");
     server.end();
 }
+
+#[test]
+fn a_form_with_questions_is_cancelled_once_another_front_end_answered() {
+    let place = Place::new();
+    let mut server = Server::start(&place, &[]);
+    let mut hello = initialize();
+    hello["capabilities"] = json!({"elicitation": {}});
+    server.request("initialize", hello);
+    let questions = json!([{"question": "Which?", "options": [{"label": "a"}, {"label": "b"}]}]);
+    let params = json!({"name": "question", "arguments": {"questions": questions}});
+    let call = server.begin("tools/call", params);
+    let form = server.receive();
+    assert_eq!(form["method"], "elicitation/create", "{form}");
+    let ask = pending(|| place.haft_json(&["asks", "list", "--json"]));
+    place.haft_json(&["asks", "answer", &id(&ask), "a", "--json"]);
+    let cancelled = server.receive();
+    assert_eq!(cancelled["params"]["requestId"], form["id"], "{cancelled}");
+    let reason = cancelled["params"]["reason"].as_str().unwrap();
+    assert!(reason.contains("answered it through asks"), "{reason}");
+    let answer = server.receive();
+    assert_eq!(answer["id"], call, "{answer}");
+    server.end();
+}

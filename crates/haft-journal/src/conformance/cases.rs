@@ -10,7 +10,8 @@ use std::sync::Arc;
 
 use crate::limits::{QUERY_BYTES_MAX, QUERY_CALLS_MAX, QUERY_RUNS_MAX};
 use crate::{
-    CallOrder, CallQuery, CallStatus, Journal, JournalError, NewRun, Outcome, PlannedCall, RunQuery,
+    CallOrder, CallQuery, CallStatus, Journal, JournalError, LeaseRequest, NewRun, Outcome,
+    PlannedCall, RunOrder, RunQuery,
 };
 use expect_test::{Expect, expect};
 use haft_contract::{AttemptAddress, CallKey, Effect};
@@ -619,5 +620,37 @@ pub async fn runs_are_found_by_the_beginning_of_a_name(journal: Shared) -> CaseR
     for (id, expect) in ids.iter().zip(shared) {
         assert_eq!(journal.shared_key_chars(&run(id).id).await?, expect, "{id}");
     }
+    Ok(())
+}
+
+pub async fn runs_come_by_the_end_of_their_lease(journal: Shared) -> CaseResult {
+    let lasting = |lasts_ms: u64| LeaseRequest { lasts_ms, ..request("one") };
+    let mut leases = Vec::new();
+    for (id, lasts_ms) in [("a", 10_000), ("b", 20_000), ("c", 30_000)] {
+        leases.push(journal.open_run(run(id), lasting(lasts_ms)).await?);
+    }
+    let other = NewRun { root: "/other".to_owned(), ..run("d") };
+    leases.push(journal.open_run(other, lasting(40_000)).await?);
+    let held = RunQuery { order: RunOrder::Held, ..RunQuery::default() };
+    let check = async |query: RunQuery, expect: &[&str]| -> CaseResult {
+        let found = journal.runs(query).await?;
+        let found: Vec<&str> = found.iter().map(|run| run.id.as_str()).collect();
+        assert_eq!(found, expect);
+        Ok(())
+    };
+    check(held.clone(), &["d", "c", "b", "a"]).await?;
+    // The first run is used for longest, and a run that is given back keeps its place.
+    journal.renew_lease(leases.remove(0), lasting(500_000)).await?;
+    journal.close_run(leases.remove(1)).await?;
+    check(held.clone(), &["a", "d", "c", "b"]).await?;
+    let here = RunQuery { root: Some("/project".to_owned()), ..held.clone() };
+    check(here.clone(), &["a", "c", "b"]).await?;
+    let first = RunQuery { limit: 1, ..here.clone() };
+    check(first, &["a"]).await?;
+    let next = RunQuery { before: Some(run("a").id), ..here };
+    check(next, &["c", "b"]).await?;
+    check(RunQuery { before: Some(run("c").id), ..held }, &["b"]).await?;
+    let begun = RunQuery { root: Some("/project".to_owned()), ..RunQuery::default() };
+    check(begun, &["c", "b", "a"]).await?;
     Ok(())
 }

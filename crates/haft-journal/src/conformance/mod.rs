@@ -96,6 +96,7 @@ macro_rules! conformance_tests {
             the_first_valid_answer_wins,
             an_edited_input_reaches_the_process_that_asked_once,
             runs_are_found_by_the_beginning_of_a_name,
+            runs_come_by_the_end_of_their_lease,
             an_ask_ends_at_its_deadline,
             asks_end_with_the_lease_of_their_call,
             asks_are_listed_in_order_and_go_with_their_run,
