@@ -55,7 +55,7 @@ pub struct QuestionOption {
 /// Puts questions to the person behind the front end.
 pub trait Questions: Send + Sync {
     /// Asks, and returns the answers in the order of the questions: labels that were chosen, or the person's own words.
-    /// Dropping the future withdraws the questions.
+    /// The questions are withdrawn when the call is cancelled, and when the future is dropped.
     fn ask(
         &self,
         questions: Vec<UserQuestion>,

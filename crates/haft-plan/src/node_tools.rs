@@ -118,21 +118,17 @@ pub(crate) fn person_node_tool() -> Tool {
                 options: options.collect(),
                 multi_select: false,
             };
-            tokio::select! {
-                biased;
-                () = cx.cancellation().cancelled() => {
-                    let message = "the question was withdrawn before it was answered";
-                    Err(ToolError::new(ErrorCode::ProcessAborted, message))
+            let answers = cx.questions().ask(vec![question]).await.map_err(|err| match err.code {
+                // The call was cancelled, or its process lost the run.
+                ErrorCode::ProcessAborted => err,
+                // The question stays open, as after an interrupt: a resume of the run asks again.
+                _ => {
+                    let message =
+                        "the question was not answered. The next resume of the run asks it again";
+                    ToolError::new(ErrorCode::ProcessAborted, message)
                 }
-                answers = cx.questions().ask(vec![question]) => {
-                    // The question stays open, as after an interrupt: a resume of the run asks again.
-                    let answers = answers.map_err(|_| {
-                        let message = "the question was not answered. The next resume of the run asks it again";
-                        ToolError::new(ErrorCode::ProcessAborted, message)
-                    })?;
-                    let answer = answers.into_iter().flatten().collect::<Vec<_>>().join(", ");
-                    Ok(Value::String(answer))
-                }
-            }
+            })?;
+            let answer = answers.into_iter().flatten().collect::<Vec<_>>().join(", ");
+            Ok(Value::String(answer))
         })
 }

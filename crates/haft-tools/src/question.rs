@@ -36,16 +36,7 @@ pub(crate) fn question() -> Tool {
         .output::<QuestionOutput>()
         .execute_with(|asked: QuestionInput, cx: Cx| async move {
             asked.questions.iter().enumerate().try_for_each(|(place, one)| check(place, one))?;
-            tokio::select! {
-                biased;
-                () = cx.cancellation().cancelled() => {
-                    let message = "the question was withdrawn before it was answered";
-                    Err(ToolError::new(ErrorCode::ProcessAborted, message))
-                }
-                answers = cx.questions().ask(asked.questions) => {
-                    Ok(QuestionOutput { answers: answers? })
-                }
-            }
+            Ok(QuestionOutput { answers: cx.questions().ask(asked.questions).await? })
         })
 }
 
