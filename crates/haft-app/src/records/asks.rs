@@ -39,7 +39,7 @@ pub enum AnswerAskError {
     Mismatch {
         /// The ask.
         ask: String,
-        /// What was expected.
+        /// The reason, with the expected answer.
         mismatch: AskMismatch,
     },
 }

@@ -25,7 +25,7 @@ pub struct LatestWork<'a> {
     /// When each piece of work was used that is not returned yet, as far as its runs are read.
     waiting: HashMap<RunId, u64>,
     /// The runs that were read.
-    read: HashSet<RunId>,
+    read: HashMap<RunId, RunRow>,
     /// The work that was returned.
     returned: HashSet<RunId>,
     /// The sessions that were looked at, and those above them.
@@ -47,7 +47,7 @@ impl<'a> LatestWork<'a> {
             query,
             unread_until_ms: Some(u64::MAX),
             waiting: HashMap::new(),
-            read: HashSet::new(),
+            read: HashMap::new(),
             returned: HashSet::new(),
             sessions: HashMap::new(),
         }
@@ -88,8 +88,9 @@ impl<'a> LatestWork<'a> {
         self.query.before = Some(last.id.clone());
         for run in page {
             // A run that is used meanwhile comes again.
-            if self.read.insert(run.id.clone()) {
+            if !self.read.contains_key(&run.id) {
                 self.note_run(&run).await?;
+                self.read.insert(run.id.clone(), run);
             }
         }
         Ok(())
@@ -147,8 +148,14 @@ impl<'a> LatestWork<'a> {
         }
         let mut runs = Vec::new();
         for id in family.keys().map(SessionId::run).filter(|run| run != id).chain([id.clone()]) {
-            let query = RunQuery { root: self.query.root.clone(), ..RunQuery::of_run(id) };
-            runs.extend(self.journal.runs(query).await?);
+            match self.read.get(&id) {
+                Some(run) => runs.push(run.clone()),
+                None => {
+                    let root = self.query.root.clone();
+                    let query = RunQuery { root, ..RunQuery::of_run(id) };
+                    runs.extend(self.journal.runs(query).await?);
+                }
+            }
         }
         // The newest comes first, as in a list of runs.
         runs.sort_by(|one, other| other.started_at_ms.cmp(&one.started_at_ms));
