@@ -2,6 +2,7 @@
 //! has the runs in the order in which their leases end, and no run was used after that. So the cost of the first pieces does not
 //! grow with the number of runs.
 
+use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 
 use haft_agent::limits::SUBAGENT_DEPTH_MAX;
@@ -158,7 +159,7 @@ impl<'a> LatestWork<'a> {
             }
         }
         // The newest comes first, as in a list of runs.
-        runs.sort_by(|one, other| other.started_at_ms.cmp(&one.started_at_ms));
+        runs.sort_by_key(|run| Reverse((run.started_at_ms, run.id.to_string())));
         Ok(group_work(&family, runs, self.filter).remove(id))
     }
 
