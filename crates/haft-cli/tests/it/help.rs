@@ -162,6 +162,7 @@ const HEADINGS: &[&str] = &[
     "## haft asks show",
     "## haft asks allow",
     "## haft asks reject",
+    "## haft asks answer",
     "## haft diff",
     "## haft undo",
     "## haft inspect",
