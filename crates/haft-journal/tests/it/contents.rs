@@ -2,10 +2,12 @@
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use haft_contract::RunId;
 use haft_journal::conformance::fixture::{request, run};
-use haft_journal::{Journal, SqliteJournal};
+use haft_journal::{Journal, Retention, SqliteJournal};
 
 const MARKER: &str = "a text that no row has";
 
@@ -71,4 +73,37 @@ async fn texts_of_runs_that_are_not_there_are_swept() {
     assert!(contents.join("of another program").exists());
     let found = journal.content(&RunId::parse("known").unwrap(), &digest).await.unwrap();
     assert_eq!(found.as_deref(), Some(MARKER));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_run_that_begins_while_an_old_one_of_its_name_is_removed_keeps_its_texts() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("j");
+    let (removing, working) =
+        (SqliteJournal::open(&path).unwrap(), SqliteJournal::open(&path).unwrap());
+    let is_over = Arc::new(AtomicBool::new(false));
+    let remover = tokio::spawn({
+        let is_over = Arc::clone(&is_over);
+        async move {
+            let all =
+                Retention { before_ms: Some(u64::MAX / 2), bytes_max: None, keeps_in_doubt: true };
+            let mut removed = 0;
+            while !is_over.load(Ordering::Relaxed) {
+                removed += removing.prune(all).await.unwrap().runs.len();
+            }
+            removed
+        }
+    });
+    for _ in 0..100 {
+        let lease = working.open_run(run("nightly"), request("one")).await.unwrap();
+        let digest = working.keep_content(&lease, MARKER.to_owned()).await.unwrap();
+        // A run that is held is not removed, and what is removed is what the old one had.
+        for _ in 0..3 {
+            let found = working.content(&lease.run, &digest).await.unwrap();
+            assert_eq!(found.as_deref(), Some(MARKER));
+        }
+        working.close_run(lease).await.unwrap();
+    }
+    is_over.store(true, Ordering::Relaxed);
+    assert!(remover.await.unwrap() > 0);
 }
