@@ -129,6 +129,6 @@ pub(crate) fn person_node_tool() -> Tool {
                 }
             })?;
             let answer = answers.into_iter().flatten().collect::<Vec<_>>().join(", ");
-            Ok(Value::String(answer))
+            Ok::<_, ToolError>(Value::String(answer))
         })
 }

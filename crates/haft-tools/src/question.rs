@@ -36,7 +36,8 @@ pub(crate) fn question() -> Tool {
         .output::<QuestionOutput>()
         .execute_with(|asked: QuestionInput, cx: Cx| async move {
             asked.questions.iter().enumerate().try_for_each(|(place, one)| check(place, one))?;
-            Ok(QuestionOutput { answers: cx.questions().ask(asked.questions).await? })
+            let answers = cx.questions().ask(asked.questions).await?;
+            Ok::<_, ToolError>(QuestionOutput { answers })
         })
 }
 
