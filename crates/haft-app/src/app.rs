@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use crate::app_error::AppError;
 use crate::compose::{self, AvailableTools};
+use crate::deliveries::Deliveries;
 use crate::host::AppHost;
 use crate::overrides::SettingOverrides;
 use crate::settings::{self, EffectiveSettings};
@@ -36,6 +37,8 @@ pub struct AppRun {
     run: Run,
     /// The runtime of the run. It ends when the application closes the run.
     runtime: Runtime,
+    /// The deliveries of notifications.
+    deliveries: Arc<Deliveries>,
 }
 
 impl App {
@@ -120,7 +123,7 @@ impl App {
         };
         compose::recover(&runtime, &host).await?;
         let connection = compose::open_connection(&runtime, &settings, &host, FRONT_END)?;
-        Ok(AppRun { run: connection.run(id), runtime })
+        Ok(AppRun { run: connection.run(id), runtime, deliveries: Arc::clone(host.deliveries()) })
     }
 }
 
@@ -145,8 +148,11 @@ impl AppRun {
         &self.runtime
     }
 
-    /// Ends what still runs, and returns once that is recorded.
+    /// Ends what still runs, and returns once that is recorded. Notifications get a short time to be delivered.
     pub async fn close(&self) {
         self.runtime.shut_down().await;
+        let deliveries = Arc::clone(&self.deliveries);
+        // The thread of this task is not kept from its other work.
+        let _ = tokio::task::spawn_blocking(move || deliveries.finish()).await;
     }
 }

@@ -60,6 +60,8 @@ pub enum NextStep {
     ListRules,
     /// Look what became of the calls of this run.
     ShowRun(RunId),
+    /// Look at this ask, and answer it.
+    ShowAsk(String),
     /// Test this MCP server.
     TestServer(String),
     /// Log in to this MCP server.

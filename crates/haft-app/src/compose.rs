@@ -38,7 +38,9 @@ use crate::host_paths::{HostPaths, canonical_outside_roots, git_identity};
 use crate::manifest::AskPolicy;
 use crate::preset::Preset;
 use crate::settings::EffectiveSettings;
-use crate::{environment, haft_files, id, permission_names, process_identity, sidecars, skills};
+use crate::{
+    environment, haft_files, id, notify, permission_names, process_identity, sidecars, skills,
+};
 
 /// The front end of MCP clients.
 const MCP: &str = "mcp";
@@ -159,7 +161,9 @@ pub fn runtime_on(
     host: &AppHost,
 ) -> Result<Runtime, AppError> {
     let process = process_parts(settings, host)?;
-    let runtime = Runtime::new(runtime_parts(journal, process, tools, settings, host)?)?;
+    let mut parts = runtime_parts(journal, process, tools, settings, host)?;
+    parts.events = notify::observer(&parts, settings, host);
+    let runtime = Runtime::new(parts)?;
     tools.watch_server_changes(&runtime, settings);
     Ok(runtime)
 }
@@ -216,6 +220,7 @@ async fn recording_parts(
     let mut parts = runtime_parts(Arc::clone(&journal), process, tools, settings, host)?;
     parts.launcher = parts.launcher.with_recovery_log(host.state().concurrent_scans());
     parts.snapshots = snapshots::hook(&journal, settings, host, &parts)?;
+    parts.events = notify::observer(&parts, settings, host);
     Ok(parts)
 }
 
@@ -262,7 +267,6 @@ fn runtime_parts(
     Ok(RuntimeParts {
         registry: tools.offered().clone(),
         variables: variables(&roots, settings, host),
-        journal,
         requires: settings.requires.clone(),
         rules: settings.rules.clone(),
         limits: settings.limits,
@@ -271,6 +275,8 @@ fn runtime_parts(
         project_rules: Some(Arc::new(settings.project.clone())),
         watchdogs: watchdogs::watchdogs(settings, host, &roots.paths())?,
         manifest: watchdogs::manifest(settings)?,
+        journal,
+        events: None,
         roots,
         launcher,
         networking: haft::NetworkSettings::default(),

@@ -11,10 +11,13 @@ use std::sync::Arc;
 use haft::{Clock, SystemClock};
 
 use crate::app_error::{AppError, NextStep};
+use crate::deliveries::Deliveries;
 use crate::state::{StateDirectory, state_path};
 
 /// Hears notices.
 type NoticeListener = dyn Fn(&Notice) + Send + Sync;
+/// Words a step for the person who uses this front end.
+type StepWording = dyn Fn(&NextStep) -> Option<String> + Send + Sync;
 
 /// The process that an application of haft runs in. Cloning is cheap.
 ///
@@ -47,6 +50,10 @@ pub struct AppHost {
     clock: Arc<dyn Clock>,
     /// Receives the notices.
     listener: Arc<NoticeListener>,
+    /// Words steps, where they leave the process as text.
+    wording: Arc<StepWording>,
+    /// The deliveries of notifications.
+    deliveries: Arc<Deliveries>,
 }
 
 /// Something that a person should know and that stops nothing.
@@ -96,6 +103,8 @@ impl AppHost {
             state,
             clock: Arc::new(SystemClock),
             listener: Arc::new(trace_notice),
+            wording: Arc::new(|_| None),
+            deliveries: Arc::default(),
         })
     }
 
@@ -114,12 +123,30 @@ impl AppHost {
             state: StateDirectory::new(state.to_owned())?,
             clock: Arc::new(SystemClock),
             listener: Arc::new(trace_notice),
+            wording: Arc::new(|_| None),
+            deliveries: Arc::default(),
         })
     }
 
     /// Returns the same host with another listener for notices.
     pub fn on_notice(mut self, listener: impl Fn(&Notice) + Send + Sync + 'static) -> Self {
         self.listener = Arc::new(listener);
+        self
+    }
+
+    /// Returns the same host with words for steps in notifications, such as commands. Without them, a notification names the
+    /// facts alone.
+    pub fn with_step_words(
+        mut self,
+        wording: impl Fn(&NextStep) -> Option<String> + Send + Sync + 'static,
+    ) -> Self {
+        self.wording = Arc::new(wording);
+        self
+    }
+
+    /// Returns the same host with deliveries that another owner waits for at the end of the program.
+    pub fn delivering_through(mut self, deliveries: Arc<Deliveries>) -> Self {
+        self.deliveries = deliveries;
         self
     }
 
@@ -257,6 +284,16 @@ impl AppHost {
     /// Returns the time, in milliseconds since 1970.
     pub fn now_ms(&self) -> u64 {
         self.clock.now_ms()
+    }
+
+    /// Returns a step in the words of the front end, if it has any.
+    pub(crate) fn words_of(&self, step: &NextStep) -> Option<String> {
+        (self.wording)(step)
+    }
+
+    /// Returns the deliveries of notifications. A program waits for them at its end.
+    pub fn deliveries(&self) -> &Arc<Deliveries> {
+        &self.deliveries
     }
 
     /// Tells the listener that something is not as its reader may expect.

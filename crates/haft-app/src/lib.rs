@@ -9,6 +9,7 @@ mod agents;
 mod app;
 mod app_error;
 mod credential_reach;
+mod deliveries;
 mod environment;
 mod haft_files;
 mod journal_location;
@@ -17,6 +18,8 @@ mod listed_rules;
 mod loaded_paths;
 mod model_choice;
 mod network_guard;
+mod notify;
+mod operator_programs;
 mod overrides;
 mod password;
 mod preset;
@@ -25,6 +28,7 @@ mod program_files;
 mod project_rules;
 #[cfg(feature = "providers")]
 mod providers;
+mod running_inspector;
 mod state;
 mod trust;
 
@@ -37,6 +41,8 @@ pub mod host;
 pub mod host_paths;
 pub mod process_identity;
 pub mod state_file;
+pub use deliveries::Deliveries;
+pub use running_inspector::{InspectorPresence, RunningInspector, ask_page};
 pub use state::StateDirectory;
 
 // The settings: as they are written, which of them the user trusts, and which hold.

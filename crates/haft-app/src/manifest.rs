@@ -10,6 +10,7 @@ mod lsp;
 mod mcp;
 mod model;
 mod network;
+mod notify;
 mod plan;
 mod problem;
 mod python;
@@ -47,6 +48,9 @@ pub use mcp::{
 };
 pub use model::ModelSection;
 pub use network::NetworkSection;
+pub use notify::{
+    NOTIFY_MAX, NOTIFY_TIMEOUT_MS_DEFAULT, NotifyEntry, NotifyEvent, WebhookFormat,
+};
 pub use plan::PlanSection;
 pub use problem::LINE_CHARS_MAX;
 pub use python::{PYTHON_DIRECTORIES_MAX, PythonEntry};
@@ -127,6 +131,8 @@ pub struct Manifest {
     pub commands: Vec<CommandEntry>,
     /// Programs that see every call before it executes.
     pub watchdogs: Vec<WatchdogEntry>,
+    /// Programs and webhooks that are notified.
+    pub notify: Vec<NotifyEntry>,
     /// The providers that `web_search` asks.
     pub web_search: WebSearchSection,
     /// Whether the built-in watchdog sees every call.
@@ -229,7 +235,8 @@ impl ManifestFile {
         sha256_hex(self.text.as_bytes())
     }
 
-    /// Returns the manifest as a watchdog's program is told it: without the journal and the proxy, whose URLs may hold passwords.
+    /// Returns the manifest as a watchdog's program is told it: without the journal, the proxy and the webhooks, whose URLs may
+    /// hold secrets.
     ///
     /// # Errors
     ///
@@ -239,6 +246,9 @@ impl ManifestFile {
             AppError::configuration(format!("{}: {err}", self.path.display()))
         };
         let mut value: serde_json::Value = toml::from_str(&self.text).map_err(unusable)?;
+        if let Some(manifest) = value.as_object_mut() {
+            manifest.remove("notify");
+        }
         for (section, key) in [("durability", "journal"), ("network", "proxy")] {
             if let Some(section) =
                 value.get_mut(section).and_then(|section| section.as_object_mut())

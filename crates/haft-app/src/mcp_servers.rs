@@ -37,6 +37,7 @@ use crate::python::KeyedTextCache;
 
 pub use self::grants::grant_summary;
 pub use self::remote::authorization;
+pub(crate) use self::remote::networking;
 pub use self::runners::Download;
 pub(crate) use self::server_paths::server_paths;
 

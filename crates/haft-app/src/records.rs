@@ -14,8 +14,7 @@ mod undo_references;
 mod work;
 
 pub use asks::{
-    AnswerAskError, AskReply, FindAskError, answer_ask, find_ask, find_pending_asks,
-    shown_or_summary,
+    AnswerAskError, FindAskError, answer_ask, find_ask, find_pending_asks, shown_or_summary,
 };
 pub use call_summary::input_summary;
 pub use dead_holders::abandon_dead_runs;

@@ -23,7 +23,7 @@ use crate::layers::{
 use crate::loaded_paths::RootProtection;
 use crate::manifest::{
     AgentSection, AskPolicy, CommandEntry, DurabilitySection, ExampleChecks, FILE_NAME,
-    LanguageEntry, Manifest, ManifestFile, ManifestLimits, ModelSection, PlanSection,
+    LanguageEntry, Manifest, ManifestFile, ManifestLimits, ModelSection, NotifyEntry, PlanSection,
     SandboxSection, ScopeSection, WORKSPACE_AGENTS, WatchdogEntry, WebSearchSection,
 };
 use crate::mcp_servers::McpSettings;
@@ -101,6 +101,8 @@ pub struct EffectiveSettings {
     pub skill_paths: Vec<PathBuf>,
     /// Programs that see every call before it executes.
     pub watchdogs: Vec<WatchdogEntry>,
+    /// Programs and webhooks that are notified: those of the user, and those of the manifest.
+    pub notify: Vec<NotifyEntry>,
     /// Whether the built-in watchdog sees every call, too.
     pub reference_watchdog: bool,
     /// The manifest that was used.
@@ -232,6 +234,8 @@ pub fn resolve_with(
     let user_directory = user_configuration.as_ref().map_or(directory, ManifestFile::directory);
     let mut mcp = McpSettings::resolve_entries(manifest.mcp, directory)
         .overridden_by(McpSettings::resolve_entries(user.manifest.mcp, user_directory), host);
+    let notify_of_user = user.manifest.notify.into_iter().map(|it| it.resolve_paths(user_directory));
+    let notify_of_workspace = manifest.notify.into_iter().map(|it| it.resolve_paths(directory));
     let places = [std::slice::from_ref(&root), &roots].concat();
     let mut protection = python.protection(places.iter(), &sandbox.unprotect)?;
     protection.extend(mcp.protect(&places, &sandbox.unprotect, host));
@@ -278,6 +282,7 @@ pub fn resolve_with(
         snapshots: records_snapshots.then(|| manifest.snapshots.options()),
         skill_paths: join_all(directory, &manifest.skills.paths),
         watchdogs: watchdogs.collect(),
+        notify: notify_of_user.chain(notify_of_workspace).collect(),
         reference_watchdog: manifest.reference_watchdog.unwrap_or(true),
         is_trusted: is_trusted && file.is_some(),
         untrusted,

@@ -111,6 +111,11 @@ impl StateDirectory {
         self.directory.join("plans")
     }
 
+    /// Returns where running inspectors say how they are reached, a directory each.
+    pub fn inspectors(&self) -> PathBuf {
+        self.directory.join("inspectors")
+    }
+
     /// Returns where it is kept what was typed to agents.
     pub fn agent_history(&self) -> PathBuf {
         self.directory.join("agent-history")

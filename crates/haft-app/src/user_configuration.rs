@@ -1,5 +1,5 @@
 //! The user's own configuration, a `haft.toml` in the configuration directory of the user. It holds the model, MCP servers,
-//! the preset and rules for all projects of the user. Only the user may be able to write it, and it needs no trust beyond that.
+//! the preset, notifications and rules for all projects of the user. Only the user may be able to write it, and it needs no trust beyond that.
 
 use std::fs::Metadata;
 use std::io;
@@ -196,8 +196,8 @@ mod tests {
         check(
             "root = \"/\"\ntools = []\n",
             Some(
-                "user configuration FILE: root, tools cannot be set for all projects: expected only asks, mcp, model, permissions, \
-                 preset; put the rest into the haft.toml of a workspace",
+                "user configuration FILE: root, tools cannot be set for all projects: expected only asks, mcp, model, notify, \
+                 permissions, preset; put the rest into the haft.toml of a workspace",
             ),
         );
     }

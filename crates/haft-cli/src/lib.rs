@@ -29,6 +29,7 @@ mod views;
 use std::ffi::OsString;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 
 use clap_complete::CompleteEnv;
 
@@ -42,6 +43,7 @@ use crate::commands::plan::{PlanArgs, PlanCommand};
 use crate::error::{CommandError, CommandResult, CommandStatus};
 use crate::views::output;
 use haft_app::host::AppHost;
+use haft_app::Deliveries;
 #[cfg(feature = "agent")]
 use haft_app::named_models;
 
@@ -57,7 +59,7 @@ pub fn agent_main() -> ! {
 }
 
 /// Runs one of a program's commands.
-type CommandRunner = fn(Cli) -> CommandResult;
+type CommandRunner = fn(Cli, &Arc<Deliveries>) -> CommandResult;
 
 fn main_of(runner: CommandRunner) -> ! {
     haft_sandbox::helper::run_if_requested();
@@ -85,15 +87,23 @@ fn run(runner: CommandRunner) -> CommandStatus {
     cli.settings.color.write_global();
     log::to_stderr();
     let settings = cli.settings.clone();
-    let err = match runner(cli) {
-        Ok(status) => return status,
-        Err(err) => err,
+    let deliveries = Arc::default();
+    let status = match runner(cli, &deliveries) {
+        Ok(status) => status,
+        Err(err) => report_error(err, &settings),
     };
+    // All that the command has to say is printed by now.
+    deliveries.finish();
+    status
+}
+
+/// Prints the error of a command, and returns its status.
+fn report_error(err: CommandError, settings: &SettingArgs) -> CommandStatus {
     if err.message.is_empty() {
         return err.status;
     }
     let hint = err.hint.as_deref().map(haft_contract::escape_controls);
-    let hint = hint.map(|hint| hint::with_journal_options(&hint, &settings));
+    let hint = hint.map(|hint| hint::with_journal_options(&hint, settings));
     let err = CommandError { message: haft_contract::escape_controls(&err.message), hint, ..err };
     if settings.json {
         // A failed write is ignored: the person still gets the words below.
@@ -104,8 +114,8 @@ fn run(runner: CommandRunner) -> CommandStatus {
 }
 
 #[cfg(feature = "agent")]
-fn run_of_agent(cli: Cli) -> CommandResult {
-    let cx = &open_context(cli.settings)?;
+fn run_of_agent(cli: Cli, deliveries: &Arc<Deliveries>) -> CommandResult {
+    let cx = &open_context(cli.settings, deliveries)?;
     match cli.command {
         CliCommand::Acp(args) => block_on(agent_program::acp::run(&args, cx)),
         CliCommand::Agent(args) => commands::agent::run_on_engine(&args, cx)
@@ -127,8 +137,8 @@ fn run_of_agent(cli: Cli) -> CommandResult {
     }
 }
 
-fn run_of_haft(cli: Cli) -> CommandResult {
-    let cx = || open_context(cli.settings.clone());
+fn run_of_haft(cli: Cli, deliveries: &Arc<Deliveries>) -> CommandResult {
+    let cx = || open_context(cli.settings.clone(), deliveries);
     match cli.command {
         CliCommand::Sessions(args) => block_on(commands::sessions::run(args, &cx()?)),
         CliCommand::Call(args) => block_on(commands::call::run(args, &cx()?)),
@@ -180,8 +190,17 @@ fn run_of_haft(cli: Cli) -> CommandResult {
 }
 
 /// Returns the context of a command, which prints notices of the application.
-fn open_context(setting_args: SettingArgs) -> Result<CliContext, CommandError> {
-    let host = AppHost::from_process()?.on_notice(output::print_notice);
+fn open_context(
+    setting_args: SettingArgs,
+    deliveries: &Arc<Deliveries>,
+) -> Result<CliContext, CommandError> {
+    let of_words = setting_args.clone();
+    let host = AppHost::from_process()?
+        .on_notice(output::print_notice)
+        .with_step_words(move |step| {
+            Some(hint::with_journal_options(&next_step::command_of(step), &of_words))
+        })
+        .delivering_through(Arc::clone(deliveries));
     Ok(CliContext { setting_args, host })
 }
 

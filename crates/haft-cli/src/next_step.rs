@@ -26,6 +26,7 @@ pub(crate) fn command_of(step: &NextStep) -> String {
         NextStep::ListTools => "haft tools list".to_owned(),
         NextStep::ListRules => "haft permissions list".to_owned(),
         NextStep::ShowRun(run) => format!("haft runs show {run}"),
+        NextStep::ShowAsk(ask) => format!("haft asks show {ask}"),
         NextStep::TestServer(name) => format!("haft mcp test {name}"),
         NextStep::LogIn(name) => format!("haft mcp login {name}"),
         NextStep::InstallServer(install) => {

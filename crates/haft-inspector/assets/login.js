@@ -6,6 +6,11 @@ const here = location.pathname + location.search;
 async function login() {
   if (link) {
     history.replaceState(null, "", here);
+    // A browser that is logged in needs no further login: its tabs would lose theirs.
+    if (localStorage.getItem("haft-browser") && (await fetch(here, { method: "HEAD" })).status !== 401) {
+      location.replace(here);
+      return;
+    }
     said.textContent = "Logging in …";
     const answer = await fetch("/login", { method: "POST", body: link[1] });
     if (!answer.ok) {

@@ -5,7 +5,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::io;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use subtle::ConstantTimeEq;
 
@@ -17,9 +17,13 @@ pub const SECRET_BYTES: usize = 32;
 /// Returns random bytes of the system.
 pub type RandomSecret = fn() -> io::Result<[u8; SECRET_BYTES]>;
 
+/// Uses up the link with this secret, if another process of the user made one, and returns whether it did.
+pub type ForeignLinkUser = Arc<dyn Fn(&str) -> bool + Send + Sync>;
+
 /// The browsers that may use the pages of a server, their tabs, and the changes that they were offered.
 pub struct BrowserSessions {
     random: RandomSecret,
+    foreign_links: Option<ForeignLinkUser>,
     /// Each request reads it, and logins, new tabs and offered changes write it. It is never locked across a wait.
     state: Mutex<BrowserState>,
 }
@@ -80,7 +84,14 @@ struct OfferedChange {
 impl BrowserSessions {
     /// Returns sessions without any browser.
     pub fn new(random: RandomSecret) -> Self {
-        Self { random, state: Mutex::default() }
+        Self { random, foreign_links: None, state: Mutex::default() }
+    }
+
+    /// Returns sessions that links of other processes of the user begin as well.
+    #[must_use]
+    pub fn with_foreign_links(mut self, links: ForeignLinkUser) -> Self {
+        self.foreign_links = Some(links);
+        self
     }
 
     /// Returns a secret that logs one browser in, once. If there are [`LINKS_MAX`] unused ones, the oldest is forgotten.
@@ -151,10 +162,11 @@ impl BrowserSessions {
     pub(crate) fn log_in(&self, link: &str) -> io::Result<Option<BrowserLogin>> {
         let (cookie, browser_secret) = (self.secret()?, self.secret()?);
         let mut state = self.lock();
-        let Some(place) = state.links.iter().position(|known| is_equal(known, link)) else {
-            return Ok(None);
-        };
-        state.links.remove(place);
+        match state.links.iter().position(|known| is_equal(known, link)) {
+            Some(place) => drop(state.links.remove(place)),
+            None if self.foreign_links.as_ref().is_some_and(|uses| uses(link)) => {}
+            None => return Ok(None),
+        }
         state.next += 1;
         let browser = LoggedInBrowser {
             number: state.next,
@@ -254,6 +266,20 @@ mod tests {
             links.iter().map(|link| sessions.log_in(link).unwrap().is_some()).collect();
         assert_eq!(works.iter().position(|works| *works), Some(1));
         assert_eq!(format!("{sessions:?}"), "BrowserSessions(…)");
+    }
+
+    #[test]
+    fn a_link_of_another_process_logs_one_browser_in() {
+        let files = Arc::new(Mutex::new(vec!["filed".to_owned()]));
+        let uses = move |link: &str| {
+            let mut files = files.lock().unwrap();
+            let place = files.iter().position(|file| file == link);
+            place.map(|place| files.remove(place)).is_some()
+        };
+        let sessions = sessions().with_foreign_links(Arc::new(uses));
+        assert!(sessions.log_in("other").unwrap().is_none());
+        assert!(sessions.log_in("filed").unwrap().is_some());
+        assert!(sessions.log_in("filed").unwrap().is_none());
     }
 
     #[test]

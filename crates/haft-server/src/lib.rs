@@ -17,7 +17,7 @@ mod site;
 mod token;
 
 pub use browser_sessions::{
-    BrowserSession, BrowserSessions, ChangeRefusal, RandomSecret, SECRET_BYTES,
+    BrowserSession, BrowserSessions, ChangeRefusal, ForeignLinkUser, RandomSecret, SECRET_BYTES,
 };
 pub use connections::serve;
 pub use guard::RequestGuard;

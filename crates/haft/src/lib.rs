@@ -28,6 +28,7 @@ pub mod limits;
 mod model_view;
 mod net;
 mod network_settings;
+mod operator_program;
 mod panic;
 mod pipeline;
 mod process_registry;
@@ -41,6 +42,7 @@ mod roots;
 mod run;
 mod run_error;
 mod runtime;
+mod runtime_event;
 mod sandbox;
 mod shared;
 mod shell;
@@ -54,6 +56,7 @@ mod tool_index;
 mod trained_names;
 mod wait_log;
 mod watchdog;
+mod webhook;
 
 pub use background::{
     ReadOnlyBackgroundProcesses, ServerProcessError, ServerProcessLauncher, ServerProcessParts,
@@ -70,12 +73,14 @@ pub use granted_places::AD_HOC_PATTERN;
 pub use model_view::{ModelView, SHOWN_CHARS_DEFAULT, SHOWN_CHARS_MIN};
 pub use net::AddressError;
 pub use network_settings::NetworkSettings;
+pub use operator_program::{OperatorProgram, OperatorProgramError};
 pub use pipeline::{PendingRecord, ResumeMode, RetryWarning};
 pub use recover::RunRecovery;
 pub use restrictions::Restrictions;
 pub use run::{Run, ToolAsk, ToolAskEnd};
 pub use run_error::{Divergence, RunError};
 pub use runtime::Runtime;
+pub use runtime_event::{AskOpened, RuntimeEvent, RuntimeEventObserver};
 pub use sandbox::{ConfineMode, ReadablePaths, Sandbox};
 pub use shared::{CallLimits, OwnerGoneCheck, RepeatPolicy, RuntimeError, RuntimeParts};
 
@@ -108,3 +113,4 @@ pub use snapshots::{
     SnapshotHistoryError, Snapshots, SnapshotsPruned, WorkspaceSnapshots,
 };
 pub use watchdog::{ProgramWatchdog, ReferenceWatchdog, Watchdog, WatchdogVerdict, WatchedCall};
+pub use webhook::{Webhook, WebhookError};

@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use crate::ask::{Ask, AskKind, Asker, ShownAsk};
 use crate::limits::{ANSWER_PROGRESS_MS, ANSWER_WORDS_CHARS_MAX};
 use crate::panic::PanicCatchingFuture;
+use crate::runtime_event::{AskOpened, RuntimeEvent};
 use crate::shared::RuntimeShared;
 
 /// The step of a report: the tool reports its own progress after that, and reports have to grow.
@@ -132,6 +133,11 @@ impl AskingCall {
             lasts_ms,
         };
         let row = parts.journal.open_ask(asked).await?;
+        // A notification of an ask that has ended is of no use.
+        let ended = CancellationToken::new();
+        let _ended = ended.clone().drop_guard();
+        let opened = AskOpened { row: row.clone(), summary, ended };
+        parts.report_event(RuntimeEvent::Ask(Box::new(opened))).await;
         if !self.asker.can_ask() {
             self.asker.note_waiting(&row.id);
         }
@@ -256,11 +262,11 @@ impl AskWait<'_> {
                     answer => return FirstEvent::Own(answer),
                 },
                 row = &mut elsewhere => {
-                    asker.note_end(&end_in_words(self.kind, &row));
+                    asker.note_end(self.id, &end_in_words(self.kind, &row));
                     return FirstEvent::Elsewhere(Box::new(row));
                 }
                 () = &mut expiry => {
-                    asker.note_end(match self.kind {
+                    asker.note_end(self.id, match self.kind {
                         AskKind::Call | AskKind::Tool => {
                             "no answer came in time, so the call is denied"
                         }

@@ -12,6 +12,7 @@ use serde::Serialize;
 
 use crate::pipeline::check_files_of_calls;
 use crate::run::RunRegistry;
+use crate::runtime_event::RuntimeEvent;
 use crate::shared::RuntimeParts;
 
 /// Rows among which a recovery looks for what an earlier one left.
@@ -69,6 +70,10 @@ pub(crate) async fn recover_runs(runs: &RunRegistry) -> Result<RunRecovery, Jour
         let in_doubt: Vec<CallAddress> = in_doubt;
         recovered.settled.extend::<Vec<_>>(settled);
         recovered.in_doubt.extend(in_doubt.into_iter().filter(|call| known.contains(call)));
+    }
+    if !recovered.in_doubt.is_empty() {
+        let event = RuntimeEvent::InDoubt(recovered.in_doubt.clone());
+        runs.shared().parts.report_event(event).await;
     }
     Ok(recovered)
 }

@@ -31,6 +31,7 @@ use crate::process_registry::ProcessRegistry;
 use crate::project::{AddedProjectRules, ProjectRules};
 use crate::registry::Registry;
 use crate::roots::WorkspaceRoots;
+use crate::runtime_event::{RuntimeEvent, RuntimeEventObserver};
 use crate::sandbox::{ConfineMode, Sandbox};
 use crate::snapshots::Snapshots;
 use crate::watchdog::Watchdog;
@@ -84,6 +85,8 @@ pub struct RuntimeParts {
     pub snapshots: Option<Arc<dyn Snapshots>>,
     /// The policy for a `once` call that an earlier attempt made as well.
     pub on_repeat: RepeatPolicy,
+    /// Receives the events that a person who is elsewhere may want to know. By default no observer does.
+    pub events: Option<Arc<dyn RuntimeEventObserver>>,
     /// The operator's settings that a reader of a run needs, as a JSON object. The journal stores them with each run.
     pub settings: String,
 }
@@ -122,7 +125,15 @@ impl RuntimeParts {
             is_gone: Arc::new(|_| None),
             snapshots: None,
             on_repeat: RepeatPolicy::default(),
+            events: None,
             settings: "{}".to_owned(),
+        }
+    }
+
+    /// Hands an event to the observer, if there is one.
+    pub(crate) async fn report_event(&self, event: RuntimeEvent) {
+        if let Some(observer) = &self.events {
+            observer.on_event(event).await;
         }
     }
 }

@@ -20,8 +20,8 @@ use toml::de::{DeTable, DeValue};
 use super::problem::{KeyProblem, ManifestProblem};
 use super::{
     AgentSection, DurabilitySection, LSP_LANGUAGES_MAX, LanguageEntry, MCP_SERVERS_MAX, Manifest,
-    ManifestLimits, ModelSection, NetworkSection, PYTHON_DIRECTORIES_MAX, PlanSection, ProjectText,
-    PythonEntry, SandboxSection, ScopeSection, ServerEntry, SkillsSection, SnapshotsSection,
+    ManifestLimits, ModelSection, NOTIFY_MAX, NetworkSection, NotifyEntry, PYTHON_DIRECTORIES_MAX,
+    PlanSection, ProjectText, PythonEntry, SandboxSection, ScopeSection, ServerEntry, SkillsSection, SnapshotsSection,
     WATCHDOGS_MAX, WatchdogEntry, WebSearchSection, language_name_problem, server_name_problem,
 };
 use crate::manifest::setting::keys_of;
@@ -160,6 +160,10 @@ impl ManifestReader {
                 "model" => manifest.model = self.section(&value, ModelSection::problems),
                 "network" => manifest.network = self.section(&value, NetworkSection::problems),
                 "network_guard" => manifest.network_guard = self.one(value),
+                "notify" => {
+                    let what = "programs and webhooks that are notified";
+                    manifest.notify = self.entries(value, NotifyEntry::problem, (NOTIFY_MAX, what));
+                }
                 "permissions" => manifest.permissions = self.permissions(value),
                 "plan" => manifest.plan = self.section(&value, PlanSection::problems),
                 "preset" => manifest.preset = self.one(value),
@@ -181,7 +185,10 @@ impl ManifestReader {
                 "skills" => manifest.skills = self.section(&value, SkillsSection::problems),
                 "snapshots" => manifest.snapshots = self.snapshots(value),
                 "tools" => manifest.tools = Some(self.items(value)),
-                "watchdogs" => manifest.watchdogs = self.watchdogs(value),
+                "watchdogs" => {
+                    let bound = (WATCHDOGS_MAX, "watchdogs");
+                    manifest.watchdogs = self.entries(value, WatchdogEntry::problem, bound);
+                }
                 "web_search" => {
                     manifest.web_search = self.section(&value, WebSearchSection::problems)
                 }
@@ -362,20 +369,25 @@ impl ManifestReader {
         tables
     }
 
-    /// Reads the programs that see calls.
-    fn watchdogs(&mut self, value: TomlValue<'_>) -> Vec<WatchdogEntry> {
+    /// Reads the tables of a list that has at most so many. `what` names them in the plural.
+    fn entries<T: DeserializeOwned>(
+        &mut self,
+        value: TomlValue<'_>,
+        problem: fn(&T) -> Option<String>,
+        (most, what): (usize, &str),
+    ) -> Vec<T> {
         let whole = value.span();
-        let mut watchdogs = Vec::new();
+        let mut entries = Vec::new();
         for entry in self.list(value) {
             let span = entry.span();
-            let Some(watchdog) = self.one::<WatchdogEntry>(entry) else { continue };
-            match watchdog.problem() {
+            let Some(entry) = self.one::<T>(entry) else { continue };
+            match problem(&entry) {
                 Some(message) => self.report(span, message),
-                None => watchdogs.push(watchdog),
+                None => entries.push(entry),
             }
         }
-        self.bound(whole, watchdogs.len(), WATCHDOGS_MAX, "watchdogs");
-        watchdogs
+        self.bound(whole, entries.len(), most, what);
+        entries
     }
 
     /// Reads permission rules, and checks their examples.

@@ -72,8 +72,8 @@ pub fn authorization(
     Authorization::new(url, &networking(host), options, store).map(Arc::new)
 }
 
-/// Returns the network settings for remote servers, with the authorities that the environment names.
-fn networking(host: &AppHost) -> NetworkSettings {
+/// Returns the network settings for servers of the user, with the authorities that the environment names.
+pub(crate) fn networking(host: &AppHost) -> NetworkSettings {
     let authorities = host.variable_if_set(AUTHORITIES);
     NetworkSettings { authorities: authorities.map(Into::into), ..NetworkSettings::default() }
 }

@@ -2,31 +2,14 @@
 
 use std::time::Duration;
 
-use haft::{AskMismatch, Clock as _, ShownAsk, SystemClock};
-use haft_journal::{AskQuery, AskRow, AskState, AskVerdict, Journal, JournalError, NewAskAnswer};
+use haft::{AskMismatch, ShownAsk};
+use haft_journal::{AskQuery, AskRow, AskState, Journal, JournalError, NewAskAnswer};
 
 use super::dead_holders::abandon_dead_runs;
 use crate::process_identity;
 
 /// Longest wait for the process that asked to receive an answer, in milliseconds.
 const RECEIPT_MS_MAX: u64 = 3_000;
-
-/// An answer to an ask.
-#[derive(Clone, Debug)]
-pub struct AskReply {
-    /// Its meaning for the call.
-    pub verdict: AskVerdict,
-    /// Who answers.
-    pub by: String,
-    /// The front end through which the answer comes.
-    pub through: String,
-    /// The SHA-256 of what that person was shown.
-    pub shown_sha256: String,
-    /// Words of the person for the model.
-    pub words: Option<String>,
-    /// The JSON that comes with it: the input that the person edited, or the answers to questions.
-    pub content: Option<String>,
-}
 
 /// Says why an answer does not count.
 #[derive(Debug, thiserror::Error)]
@@ -127,12 +110,11 @@ pub async fn shown_or_summary(
 pub async fn answer_ask(
     journal: &dyn Journal,
     ask: &AskRow,
-    reply: AskReply,
+    answer: NewAskAnswer,
 ) -> Result<AskRow, AnswerAskError> {
-    let AskReply { verdict, by, through, shown_sha256, words, content } = reply;
     if ask.state == AskState::Pending
         && let Some(shown) = shown_or_summary(journal, ask).await?
-        && let Err(mismatch) = shown.check_answer(verdict, content.as_deref())
+        && let Err(mismatch) = shown.check_answer(answer.verdict, answer.edited_input.as_deref())
     {
         return Err(AnswerAskError::Mismatch { ask: ask.id.clone(), mismatch });
     }
@@ -140,16 +122,6 @@ pub async fn answer_ask(
     let run = &ask.call.scope.run;
     abandon_dead_runs(journal, |holder| holder.run == *run).await?;
     let mut changes = journal.ask_changes();
-    let answer = NewAskAnswer {
-        ask: ask.id.clone(),
-        verdict,
-        by,
-        through,
-        shown_sha256,
-        words,
-        edited_input: content,
-        now_ms: SystemClock.now_ms(),
-    };
     let mut answered = journal.answer_ask(answer).await?;
     let received = async {
         while is_on_its_way(&answered) {

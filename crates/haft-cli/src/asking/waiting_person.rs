@@ -38,7 +38,7 @@ impl<E: Send> Asker for WaitingPerson<E> {
         self.screen.show_note(format!("{ask} waits for a person: haft asks show {ask}"));
     }
 
-    fn note_end(&self, how: &str) {
+    fn note_end(&self, _ask: &str, how: &str) {
         self.screen.show_note(how);
     }
 }

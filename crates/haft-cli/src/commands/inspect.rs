@@ -19,6 +19,7 @@ use crate::arguments::cli_context::CliContext;
 use crate::error::{CommandError, CommandResult, CommandStatus};
 use crate::signals;
 use crate::views::output;
+use haft_app::InspectorPresence;
 use haft_app::host::AppHost;
 use haft_app::id;
 use haft_app::settings::EffectiveSettings;
@@ -49,6 +50,9 @@ pub(crate) struct InspectArgs {
 /// The pages of the inspector on a site.
 pub(crate) struct InspectorPages {
     sessions: Arc<BrowserSessions>,
+    /// Other processes of the user find the inspector, so that a notification can link to it.
+    #[expect(dead_code, reason = "it is only kept")]
+    presence: Option<InspectorPresence>,
 }
 
 impl InspectorPages {
@@ -56,10 +60,22 @@ impl InspectorPages {
     pub(crate) fn mount(
         site: HttpSite,
         settings: &EffectiveSettings,
+        reached: (&str, bool),
         cx: &CliContext,
     ) -> (Self, HttpSite) {
         let random = || id::random_bytes().map_err(|err| io::Error::other(err.message));
-        let sessions = Arc::new(BrowserSessions::new(random));
+        let journal = &settings.durability.journal;
+        let presence = InspectorPresence::announce(&cx.host, journal, reached)
+            .inspect_err(|err| {
+                let message = format!("notifications cannot link to this inspector: {err}");
+                output::print_warning(&message, None);
+            })
+            .ok();
+        let sessions = BrowserSessions::new(random);
+        let sessions = Arc::new(match &presence {
+            Some(presence) => sessions.with_foreign_links(Arc::new(presence.link_user())),
+            None => sessions,
+        });
         let service = InspectorRouter::new(InspectorParts {
             host: cx.host.clone(),
             settings: settings.clone(),
@@ -67,7 +83,7 @@ impl InspectorPages {
             sessions: Arc::clone(&sessions),
         });
         let site = site.mount_pages(haft_inspector::page_parts(&sessions), service);
-        (Self { sessions }, site)
+        (Self { sessions, presence }, site)
     }
 
     /// Returns a link that logs in one browser.
@@ -91,7 +107,7 @@ pub(crate) async fn run(args: &InspectArgs, cx: &CliContext) -> CommandResult {
     let address = address.to_string();
     let shutdown = signals::stop_token()?;
     let (pages, site) =
-        InspectorPages::mount(HttpSite::new(RequestGuard::default()), &settings, cx);
+        InspectorPages::mount(HttpSite::new(RequestGuard::default()), &settings, (&address, true), cx);
     let link = pages.new_link(&address)?;
     print_link(&link, cx)?;
     let opened = match args.no_open || cx.setting_args.json {

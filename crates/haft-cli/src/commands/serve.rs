@@ -174,7 +174,9 @@ pub(crate) async fn run(
     };
     let url = format!("http://{authority}{MCP_PATH}");
     #[cfg(feature = "inspector")]
-    let (pages, site) = super::inspect::InspectorPages::mount(site, &of_pages, cx);
+    let reached = (authority.as_str(), address.ip().is_loopback());
+    #[cfg(feature = "inspector")]
+    let (pages, site) = super::inspect::InspectorPages::mount(site, &of_pages, reached, cx);
     #[cfg(feature = "inspector")]
     let link = Some(pages.new_link(&authority)?);
     #[cfg(not(feature = "inspector"))]

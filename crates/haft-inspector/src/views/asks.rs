@@ -8,10 +8,12 @@ use askama::Template;
 use haft::limits::ANSWER_WORDS_CHARS_MAX;
 use haft::{AskKind, ShownAsk};
 use haft_app::calendar::rfc3339;
-use haft_app::records::{self, AnswerAskError, AskReply, find_pending_asks};
+use haft_app::records::{self, AnswerAskError, find_pending_asks};
 use haft_contract::limits::QUESTION_ANSWER_CHARS_MAX;
 use haft_contract::{UserQuestion, sha256_hex};
-use haft_journal::{AskQuery, AskRow, AskState, AskVerdict, Journal, JournalError};
+use haft_journal::{
+    AskQuery, AskRow, AskState, AskVerdict, Journal, JournalError, NewAskAnswer,
+};
 
 use super::planned_change::PlannedChange;
 use super::runs::last_change;
@@ -217,13 +219,15 @@ pub(crate) async fn answer(
     ask.offer().check(source, request)?;
     let answers = is_answer.then(|| form_answers(&ask.shown.questions, request));
     let answers = answers.and_then(|answers| serde_json::to_string(&answers).ok());
-    let reply = AskReply {
+    let reply = NewAskAnswer {
+        ask: ask.row.id.clone(),
         verdict,
         by: source.person()?,
         through: FRONT_END.to_owned(),
         shown_sha256: ask.row.shown.sha256.clone(),
         words: words.map(str::to_owned),
-        content: edited_input.or(answers),
+        edited_input: edited_input.or(answers),
+        now_ms: source.host.now_ms(),
     };
     match records::answer_ask(&*journal, &ask.row, reply).await {
         Ok(_) => Ok(response::go_to(&ask_url(id))),

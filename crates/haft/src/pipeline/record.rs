@@ -11,6 +11,7 @@ use super::call_state::CallState;
 use super::refusal::RefusedCall;
 use super::truncate::CallOutcome;
 use crate::run_error::RunError;
+use crate::runtime_event::RuntimeEvent;
 use crate::shared::RuntimeParts;
 
 /// The pending record of a call whose envelope left before its outcome was recorded. It resolves once the outcome is in
@@ -57,7 +58,14 @@ pub(super) async fn record(
     let recorded = envelope_to_record(&state, &envelope, recorded_message);
     let recorded = recorded_outcome(status, recorded, parts);
     match parts.journal.settle(intent, recorded).await {
-        Ok(()) => Ok(envelope),
+        Ok(()) => {
+            // The person who cancelled a call knows that it is in doubt.
+            let is_known = state.call().cancellation.is_cancelled();
+            if status == CallStatus::Unknown && state.effect() == Effect::Once && !is_known {
+                parts.report_event(RuntimeEvent::InDoubt(vec![state.id().clone()])).await;
+            }
+            Ok(envelope)
+        }
         Err(err) => Err(unrecorded_error(state, err).await),
     }
 }

@@ -14,6 +14,7 @@ use super::tracker::RunTracker;
 use crate::limits::{LEASE_MS, LEASE_RENEW_MS};
 use crate::pipeline::{PriorCalls, check_files_of_calls};
 use crate::run_error::RunError;
+use crate::runtime_event::RuntimeEvent;
 use crate::shared::{RuntimeParts, RuntimeShared};
 
 /// The runs that this process makes calls in.
@@ -104,7 +105,11 @@ impl RunRegistry {
             None => Vec::new(),
         };
         let lease = journal.open_run(run, self.lease_request()).await?;
-        check_files_of_calls(&self.shared, &left).await?;
+        let settled = check_files_of_calls(&self.shared, &left).await?;
+        let in_doubt: Vec<_> = left.into_iter().filter(|call| !settled.contains(call)).collect();
+        if !in_doubt.is_empty() {
+            self.shared.parts.report_event(RuntimeEvent::InDoubt(in_doubt)).await;
+        }
         // No other process adds to the record of the run any more.
         let query = RunQuery { run: Some(lease.run.clone()), ..RunQuery::default() };
         let begun = self.journal().runs(query).await?.pop();
@@ -140,7 +145,7 @@ impl RunRegistry {
             // process is gone.
             let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
             let Some(runs) = runs.upgrade() else {
-                runtime.spawn(async move { release_lease(&*journal, lease).await });
+                runtime.spawn(async move { release_lease(&*journal, lease).await; });
                 return;
             };
             // Shutdown waits for this task.
@@ -149,7 +154,7 @@ impl RunRegistry {
                 let _opening = giver.opening.lock().await;
                 // This process may make calls in the run again.
                 if !giver.live_run_trackers().iter().any(|(run, _)| *run == lease.run) {
-                    release_lease(giver.journal(), lease).await;
+                    giver.end_run(lease).await;
                 }
             };
             let mut releases = runs.releases.lock().unwrap_or_else(PoisonError::into_inner);
@@ -174,7 +179,20 @@ impl RunRegistry {
         returns.join_all().await;
         let _opening = self.opening.lock().await;
         for lease in self.held_leases() {
-            release_lease(self.journal(), lease).await;
+            self.end_run(lease).await;
+        }
+    }
+
+    /// Releases the lease of a run that this process made calls in, and reports the end of the run.
+    async fn end_run(&self, lease: Lease) {
+        let parts = &self.shared.parts;
+        let query = RunQuery { run: Some(lease.run.clone()), ..RunQuery::default() };
+        if !release_lease(self.journal(), lease).await || parts.events.is_none() {
+            return;
+        }
+        // A journal that failed meanwhile was reported by the calls.
+        if let Ok(Some(row)) = self.journal().runs(query).await.map(|mut rows| rows.pop()) {
+            parts.report_event(RuntimeEvent::RunEnded(Box::new(row))).await;
         }
     }
 
@@ -217,13 +235,16 @@ async fn renew_lease(runs: Weak<RunRegistry>, lease: Lease) {
     }
 }
 
-/// Gives a lease back. If that fails, a warning is logged, and the lease expires by itself.
-async fn release_lease(journal: &dyn Journal, lease: Lease) {
+/// Gives a lease back, and returns whether this process still had it. If that fails, a warning is logged, and the lease
+/// expires by itself.
+async fn release_lease(journal: &dyn Journal, lease: Lease) -> bool {
     let run = lease.run.clone();
     match journal.close_run(lease).await {
-        Ok(()) | Err(JournalError::Fenced { .. }) => {}
+        Ok(()) => true,
+        Err(JournalError::Fenced { .. }) => false,
         Err(err) => {
-            tracing::warn!(%run, %err, "the run could not be given back; its time will run out")
+            tracing::warn!(%run, %err, "the run could not be given back; its time will run out");
+            false
         }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use expect_test::{Expect, expect};
 use haft::{
-    HeadlessAsker, ProgramWatchdog, ReferenceWatchdog, Watchdog, WatchdogVerdict, WatchedCall,
+    HeadlessAsker, OperatorProgram, ProgramWatchdog, ReferenceWatchdog, Watchdog, WatchdogVerdict, WatchedCall,
 };
 use haft_contract::{
     Access, BoxFuture, CommandLine, FsRequirement, RequirementSet, ShellRequirement, Tool,
@@ -38,7 +38,11 @@ fn deploy() -> Tool {
 }
 
 fn shell(directory: &Path, script: &str) -> ProgramWatchdog {
-    ProgramWatchdog {
+    ProgramWatchdog(shell_program(directory, script))
+}
+
+fn shell_program(directory: &Path, script: &str) -> OperatorProgram {
+    OperatorProgram {
         program: PathBuf::from("/bin/sh"),
         args: vec!["-c".into(), script.into()],
         // Far beyond what any test here needs, so that only a program that never answers gets there.
@@ -115,8 +119,10 @@ async fn whatever_goes_wrong_denies() {
     check("echo '{\"reason\":\"x\"}'", expect![[r#"WATCHDOG_DENIED: the watchdog /bin/sh failed, so the call is denied: its answer is not usable (missing field `decision` at line 1 column 14): expected {"decision":"allow"}, or deny or ask with a reason"#]]).await;
     check("echo '{\"decision\":\"allow\"}{\"decision\":\"allow\"}'", expect![[r#"WATCHDOG_DENIED: the watchdog /bin/sh failed, so the call is denied: its answer is not usable (trailing characters at line 1 column 21): expected {"decision":"allow"}, or deny or ask with a reason"#]]).await;
     check("head -c 70000 /dev/zero", expect!["WATCHDOG_DENIED: the watchdog /bin/sh failed, so the call is denied: it said more than 65536 bytes"]).await;
-    let missing =
-        ProgramWatchdog { program: "/nonexistent/guard".into(), ..shell(place.path(), "") };
+    let missing = ProgramWatchdog(OperatorProgram {
+        program: "/nonexistent/guard".into(),
+        ..shell_program(place.path(), "")
+    });
     expect!["WATCHDOG_DENIED: the watchdog /nonexistent/guard failed, so the call is denied: it could not be started: No such file or directory (os error 2)"].assert_eq(&judged(missing, "x").await);
 }
 
@@ -142,7 +148,8 @@ async fn a_program_may_complain_at_length_and_still_answer() {
 #[tokio::test]
 async fn a_program_that_does_not_answer_in_time_denies() {
     let place = tempfile::tempdir().unwrap();
-    let watchdog = ProgramWatchdog { timeout_ms: 1, ..shell(place.path(), "sleep 1000") };
+    let slow = shell_program(place.path(), "sleep 1000");
+    let watchdog = ProgramWatchdog(OperatorProgram { timeout_ms: 1, ..slow });
     let refused = judged(watchdog, "x").await;
     assert!(refused.ends_with("it did not answer within 1 ms"), "{refused}");
 }
@@ -259,10 +266,12 @@ async fn the_examples_of_the_documentation_do_what_they_say() {
         let place = tempfile::tempdir().unwrap();
         let script = place.path().join("guard");
         std::fs::write(&script, example(language)).unwrap();
-        let watchdog = || ProgramWatchdog {
-            program: program.into(),
-            args: vec![script.clone().into()],
-            ..shell(place.path(), "")
+        let watchdog = || {
+            ProgramWatchdog(OperatorProgram {
+                program: program.into(),
+                args: vec![script.clone().into()],
+                ..shell_program(place.path(), "")
+            })
         };
         assert_eq!(judged(watchdog(), "git status").await, "none: done", "{language}");
         let refused = judged(watchdog(), "terraform destroy").await;

@@ -151,6 +151,17 @@ pub const SETTINGS: &[Setting] = &[
     ),
     Setting::part("watchdogs[].program", "The program and its arguments"),
     Setting::part("watchdogs[].timeout_ms", "How long it may take for one call"),
+    // A program runs with the rights of the user, and a webhook learns what an agent does.
+    Setting::key("notify[]", "A program or a webhook that learns of asks, ends and doubts")
+        .of_user()
+        .worded(|manifest, place, _| Some(manifest.notify.get(place)?.summary())),
+    Setting::part("notify[].contents", "Whether input, accesses, reasons and root are sent"),
+    Setting::part("notify[].format", "The shape of a post: json, slack or ntfy"),
+    Setting::part("notify[].on", "The events: ask, end, in_doubt"),
+    Setting::part("notify[].program", "The program and its arguments"),
+    Setting::part("notify[].timeout_ms", "The time for one try"),
+    Setting::part("notify[].token_variable", "The variable that holds the token of a webhook"),
+    Setting::part("notify[].url", "The address that is posted to"),
     Setting::key("reference_watchdog", "Whether the built-in watchdog sees every call")
         .widens_if(|value, _| value.as_bool() != Some(true)),
     // Bounds of single tools narrow, because without them there are none.

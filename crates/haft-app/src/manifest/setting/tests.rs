@@ -39,5 +39,5 @@ fn the_keys_of_a_table_are_those_that_are_declared() {
         &["client_id", "client_metadata_url", "client_secret", "redirect_port", "scopes"],
     );
     check("mcp.*.env", &[]);
-    assert_eq!(keys_of("").len(), 27);
+    assert_eq!(keys_of("").len(), 28);
 }

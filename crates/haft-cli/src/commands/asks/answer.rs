@@ -4,9 +4,9 @@ use clap::Args;
 use haft::limits::ANSWER_WORDS_CHARS_MAX;
 use haft::{AskKind, AskMismatch, Elicitation, ShownAsk};
 use haft_app::process_identity;
-use haft_app::records::{self, AnswerAskError, AskReply};
+use haft_app::records::{self, AnswerAskError};
 use haft_contract::ToolId;
-use haft_journal::{AskRow, AskVerdict, Journal};
+use haft_journal::{AskRow, AskVerdict, Journal, NewAskAnswer};
 
 use super::find;
 use crate::arguments::cli_context::CliContext;
@@ -128,7 +128,7 @@ pub(super) async fn allow(
         confirm_rules(&args, &ask).await?;
     }
     let reply = reply(&ask, verdict, (args.words, args.shown), cx)?;
-    answer(journal, &ask, AskReply { content, ..reply }, cx).await
+    answer(journal, &ask, NewAskAnswer { edited_input: content, ..reply }, cx).await
 }
 
 /// Rejects a call.
@@ -163,7 +163,7 @@ pub(super) async fn answer_questions(
     };
     let reply = reply(&ask, AskVerdict::Once, (None, args.shown), cx)?;
     let content = serde_json::to_string(&answers).expect("lists of texts always serialize");
-    answer(journal, &ask, AskReply { content: Some(content), ..reply }, cx).await
+    answer(journal, &ask, NewAskAnswer { content: Some(content), ..reply }, cx).await
 }
 
 /// Returns the answers that the person types now.
@@ -258,7 +258,7 @@ fn reply(
     verdict: AskVerdict,
     (words, shown): (Option<String>, Option<String>),
     cx: &CliContext,
-) -> Result<AskReply, CommandError> {
+) -> Result<NewAskAnswer, CommandError> {
     let chars = words.as_deref().map_or(0, |words| words.chars().count());
     if chars > ANSWER_WORDS_CHARS_MAX {
         return Err(CommandError::usage(format!(
@@ -271,20 +271,22 @@ fn reply(
         Some(user) => format!("{user} ({place})"),
         None => place,
     };
-    Ok(AskReply {
+    Ok(NewAskAnswer {
+        ask: ask.id.clone(),
         verdict,
         by,
         through: THROUGH.to_owned(),
         shown_sha256: shown.unwrap_or_else(|| ask.shown.sha256.clone()),
         words: words.filter(|words| !words.trim().is_empty()),
-        content: None,
+        edited_input: None,
+        now_ms: cx.host.now_ms(),
     })
 }
 
 async fn answer(
     journal: &dyn Journal,
     ask: &AskRow,
-    reply: AskReply,
+    reply: NewAskAnswer,
     cx: &CliContext,
 ) -> CommandResult {
     let answered = match records::answer_ask(journal, ask, reply).await {
