@@ -54,6 +54,8 @@ pub(crate) struct EditorConnection {
     client_capabilities: Mutex<ClientCapabilities>,
     // Opening, closing and each update write it, so that updates are sent in order. Questions read it.
     sessions: Mutex<EditorSessions>,
+    // The sessions of open questions by the id of the ask. A question writes it at its beginning and its end.
+    asks: Mutex<HashMap<String, SessionId>>,
     pub(crate) outgoing: Arc<OutgoingMessages>,
 }
 
@@ -75,6 +77,18 @@ struct AskTarget {
     session: String,
     call: String,
     display: CallDisplay,
+}
+
+/// A question that is open. Dropping it closes the question.
+struct OpenAsk<'a> {
+    editor: &'a EditorConnection,
+    id: String,
+}
+
+impl Drop for OpenAsk<'_> {
+    fn drop(&mut self) {
+        self.editor.lock_asks().remove(&self.id);
+    }
 }
 
 impl EditorSessions {
@@ -157,6 +171,18 @@ impl EditorConnection {
         self.send_updates(session, updates.unwrap_or_default());
     }
 
+    /// Notes that a question is open in a session.
+    fn open_ask(&self, id: &str, session: &str) -> OpenAsk<'_> {
+        if let Ok(session) = SessionId::parse(session) {
+            self.lock_asks().insert(id.to_owned(), session);
+        }
+        OpenAsk { editor: self, id: id.to_owned() }
+    }
+
+    fn lock_asks(&self) -> MutexGuard<'_, HashMap<String, SessionId>> {
+        self.asks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn lock_sessions(&self) -> MutexGuard<'_, EditorSessions> {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -216,6 +242,8 @@ impl Asker for EditorConnection {
             else {
                 return AskAnswer::Unanswered;
             };
+            // Dropping this future withdraws the request.
+            let _open = self.open_ask(&ask.id, &about.session);
             let call = permission::call_update(&about.call, &ask, about.display);
             let request =
                 RequestPermissionRequest::new(about.session, call, permission::options(&ask));
@@ -252,6 +280,15 @@ impl Asker for EditorConnection {
                 Err(err) => elicit::dismissed_by_editor(&format!("answered with an error: {err}")),
             }
         })
+    }
+
+    fn note_end(&self, ask: &str, how: &str) {
+        let Some(session) = self.lock_asks().get(ask).cloned() else { return };
+        let sessions = self.lock_sessions();
+        let open = sessions.open.get(&session).filter(|open| !open.is_muted);
+        let notice =
+            open.map(|open| open.updates.notice_update(&format!("Answered elsewhere: {how}")));
+        self.send_updates(&session, notice.into_iter().collect());
     }
 
     // An editor has many sessions, and a question in one must not wait for an answer in another.

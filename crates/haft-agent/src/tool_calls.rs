@@ -325,8 +325,8 @@ impl Asker for NotifyingAsker {
         self.inner_asker().has_deadline()
     }
 
-    fn note_end(&self, how: &str) {
-        self.inner_asker().note_end(how);
+    fn note_end(&self, ask: &str, how: &str) {
+        self.inner_asker().note_end(ask, how);
     }
 
     fn asks_one_at_a_time(&self) -> bool {

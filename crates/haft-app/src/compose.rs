@@ -23,7 +23,7 @@ use haft::{
 use haft_agent::{AgentRegistry, plan_exit_tool};
 use haft_contract::{PatternVariables, RunId, SubagentSummary};
 use haft_journal::{Journal, MemoryJournal};
-use haft_mcp::ServerDiscovery;
+use haft_mcp::{AskPageFinder, ServerDiscovery};
 use haft_plan::drive::{AGENT_NODE_TOOL, PERSON_NODE_TOOL, PLAN_TOOL, plan_tools};
 use haft_policy::{Rule, RuleAction, RuleScope};
 use haft_sandbox::{Enforcement, Launcher, Mechanisms, Network};
@@ -37,6 +37,7 @@ use crate::host::AppHost;
 use crate::host_paths::{HostPaths, canonical_outside_roots, git_identity};
 use crate::manifest::AskPolicy;
 use crate::preset::Preset;
+use crate::running_inspector::{RunningInspector, ask_page};
 use crate::settings::EffectiveSettings;
 use crate::{
     environment, haft_files, id, notify, permission_names, process_identity, sidecars, skills,
@@ -559,6 +560,12 @@ pub fn mcp_asker(settings: &EffectiveSettings) -> Arc<dyn Asker> {
         AskPolicy::Deny => Arc::new(HeadlessAsker),
         AskPolicy::Wait => Arc::new(WaitingAsker),
     }
+}
+
+/// Returns what finds the page on which a person answers an ask: that of a running inspector of the journal.
+pub fn ask_page_finder(settings: &EffectiveSettings, host: &AppHost) -> AskPageFinder {
+    let (journal, host) = (settings.durability.journal.clone(), host.clone());
+    Arc::new(move |ask| Some(RunningInspector::find(&host, &journal)?.page(&ask_page(ask))))
 }
 
 /// Opens the connection of agents. The sessions of agents may do at most what this connection may do. `front_end` is that of

@@ -125,6 +125,11 @@ impl RunningInspector {
         })
     }
 
+    /// Returns the address of a page, for a browser that is logged in.
+    pub fn page(&self, path: &str) -> String {
+        format!("{}{path}", self.address.origin)
+    }
+
     /// Returns a link to a page, which logs in one browser, once. If other machines reach the inspector, the link has no secret
     /// and needs a browser that is logged in: a notification may go through servers of others.
     ///
@@ -132,7 +137,7 @@ impl RunningInspector {
     ///
     /// Fails if the system gives no random bytes, and if the inspector has just ended.
     pub fn link_to(&self, path: &str) -> io::Result<String> {
-        let page = format!("{}{path}", self.address.origin);
+        let page = self.page(path);
         if !self.address.is_local {
             return Ok(page);
         }

@@ -51,6 +51,7 @@ async fn serve() -> Result<(), Failure> {
             explain: |err| err.to_string(),
             state_key: random::<STATE_KEY_BYTES>().map_err(|err| err.to_string())?,
             resource_provider: Some(Arc::clone(&offerings) as _),
+            ask_pages: None,
             task_host: None,
         })
     };

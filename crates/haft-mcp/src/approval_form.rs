@@ -5,17 +5,20 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use haft::limits::ANSWER_WORDS_CHARS_MAX;
 use haft::{Ask, AskAnswer};
 use rmcp::model::{
     ConstTitle, ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema,
-    EnumSchema, LegacyEnumSchema, PrimitiveSchemaDefinition, SingleSelectEnumSchema,
+    EnumSchema, LegacyEnumSchema, PrimitiveSchemaDefinition, SingleSelectEnumSchema, StringSchema,
     TitledSingleSelectEnumSchema,
 };
 
 use crate::limits::{QUESTION_LINE_CHARS_MAX, QUESTION_LINES_MAX};
 
-/// The only field of the form, and the name of the question where it has one.
+/// The field of the form that needs a value, and the name of the question where it has one.
 pub(crate) const DECISION: &str = "decision";
+/// The field for words of the person, which reach the model with a rejection.
+const WORDS: &str = "words";
 
 /// How a form says what its values mean.
 #[derive(Clone, Copy, Debug)]
@@ -86,12 +89,30 @@ const THIS_CALL_ONLY: &[ApprovalFormDecision] = &[ONCE, REJECT];
 
 pub(crate) fn form(ask: &Ask, titles: EnumTitleStyle) -> ElicitRequestParams {
     let decision = PrimitiveSchemaDefinition::Enum(choices(offered_decisions(ask), titles));
-    let schema = ElicitationSchema::new(BTreeMap::from([(DECISION.to_owned(), decision)]))
-        .with_required(vec![DECISION.to_owned()]);
+    let mut words = StringSchema::new()
+        .title("Words for the model")
+        .description("If you reject the call: what the model should do instead. You can leave this empty.");
+    words.max_length = u32::try_from(ANSWER_WORDS_CHARS_MAX).ok();
+    let words = PrimitiveSchemaDefinition::String(words);
+    let fields = BTreeMap::from([(DECISION.to_owned(), decision), (WORDS.to_owned(), words)]);
+    let schema = ElicitationSchema::new(fields).with_required(vec![DECISION.to_owned()]);
     ElicitRequestParams::FormElicitationParams {
         meta: None,
         message: message(ask),
         requested_schema: schema,
+    }
+}
+
+/// Returns the question as a page that the person opens. The page shows the whole call, and the answer is given there. The
+/// address holds no secret: the protocol forbids that, because the client would have it too.
+pub(crate) fn page(ask: &Ask, url: &str) -> ElicitRequestParams {
+    let mut text = question(ask);
+    text.push_str("\n\nOpen the page to see all of it, and to answer.");
+    ElicitRequestParams::UrlElicitationParams {
+        meta: None,
+        message: text,
+        url: url.to_owned(),
+        elicitation_id: ask.id.clone(),
     }
 }
 
@@ -103,7 +124,15 @@ pub(crate) fn parse_answer(result: &ElicitResult, ask: &Ask) -> ApprovalFormAnsw
     };
     match &result.action {
         ElicitationAction::Accept => match chosen() {
-            Some(decision) => ApprovalFormAnswer { answer: decision.answer.clone(), note: None },
+            Some(decision) => {
+                let words = result.content.as_ref().and_then(|content| content.get(WORDS)?.as_str());
+                let words = words.map(str::trim).filter(|words| !words.is_empty());
+                let answer = match (&decision.answer, words) {
+                    (AskAnswer::Reject, Some(words)) => AskAnswer::RejectWithWords(words.to_owned()),
+                    (answer, _) => answer.clone(),
+                };
+                ApprovalFormAnswer { answer, note: None }
+            }
             None => {
                 let offered = offered_decisions(ask).iter().map(|decision| decision.value);
                 let offered = offered.collect::<Vec<_>>().join(", ");
@@ -152,10 +181,7 @@ fn choices(offered: &[ApprovalFormDecision], titles: EnumTitleStyle) -> EnumSche
 }
 
 fn message(ask: &Ask) -> String {
-    // The input is bounded by the pipeline, and what is left out of it is said there.
-    let mut text = format!("May {} run?\n\nInput: {}", ask.tool.as_str(), escaped(&ask.input));
-    append_list(&mut text, "It would touch", &ask.accesses);
-    append_list(&mut text, "You are asked because", &ask.reasons);
+    let mut text = question(ask);
     let always: Vec<String> = ask.always_rules.iter().map(ToString::to_string).collect();
     let exact: Vec<String> = ask.exact_rules.iter().map(ToString::to_string).collect();
     let offered = offered_decisions(ask);
@@ -165,6 +191,15 @@ fn message(ask: &Ask) -> String {
         append_list(&mut text, "\"Exactly this\" adds the permission rules", &exact);
         append_list(&mut text, "\"The wider rules\" are", &always);
     }
+    text
+}
+
+/// Returns the call and the reasons to ask, without the rules that an answer can add.
+fn question(ask: &Ask) -> String {
+    // The input is bounded by the pipeline, and what is left out of it is said there.
+    let mut text = format!("May {} run?\n\nInput: {}", ask.tool.as_str(), escaped(&ask.input));
+    append_list(&mut text, "It would touch", &ask.accesses);
+    append_list(&mut text, "You are asked because", &ask.reasons);
     text
 }
 

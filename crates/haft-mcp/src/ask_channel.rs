@@ -2,6 +2,7 @@
 //! that request. Clients of the older era take requests of the server while their own request waits. Clients of the newer
 //! era take the question as the answer to their request, and repeat the request with the person's answer.
 
+use std::future::pending;
 use std::sync::{Arc, OnceLock};
 
 use haft::{Ask, AskAnswer, Asker, Elicitation, ElicitationReply};
@@ -18,13 +19,16 @@ use crate::approval_form::EnumTitleStyle;
 use crate::client_requests::{
     DeclaredClientCapabilities, capability_name, client_request_error, input_requests,
 };
-use crate::pending_ask::{EndElsewhere, PendingClientAsk, send_and_wait};
+use crate::pending_ask::{EndElsewhere, PendingApproval, PendingClientAsk, send_and_wait};
 use crate::request_state::CallBinding;
+use crate::server_parts::AskPageFinder;
 
 /// How the client of one request can be asked, and for what.
 pub(crate) struct AskSupport {
     pub(crate) method: AskMethod,
     capabilities: DeclaredClientCapabilities,
+    /// Finds the pages of asks, if the client opens pages.
+    ask_pages: Option<AskPageFinder>,
 }
 
 pub(crate) enum AskMethod {
@@ -40,6 +44,7 @@ impl AskSupport {
     /// Returns what the client of `cx` declares. `binding` says which call its request is for.
     pub(crate) fn of(
         cx: &RequestContext<RoleServer>,
+        ask_pages: Option<&AskPageFinder>,
         binding: impl FnOnce() -> CallBinding,
     ) -> Self {
         let takes = cx
@@ -56,25 +61,32 @@ impl AskSupport {
             }
             Some(_) | None => AskMethod::ServerRequest(EnumTitleStyle::EnumNames),
         };
-        Self { method: way, capabilities: takes }
+        let ask_pages = ask_pages.filter(|_| takes.urls).cloned();
+        Self { method: way, capabilities: takes, ask_pages }
     }
 
     /// Returns what asks this client, and where its questions come out.
     pub(crate) fn open_channel(&self) -> AskChannel {
         // A call asks one thing and then waits, so a second place would stay empty.
         let (questions, asked) = mpsc::channel(1);
-        let asker: Option<Arc<dyn Asker>> = match &self.method {
-            AskMethod::ServerRequest(_) if self.capabilities.forms => {
-                Some(Arc::new(FormAsker::new(questions.clone(), true)))
-            }
-            AskMethod::InputRequired(_) if self.capabilities.forms => {
-                // The client may need the answer to one of its requests before it answers the question of another.
-                Some(Arc::new(FormAsker::new(questions.clone(), false)))
-            }
-            AskMethod::Unsupported | AskMethod::ServerRequest(_) | AskMethod::InputRequired(_) => {
-                None
-            }
+        // A client that only opens pages can be asked while there is an inspector that has them.
+        let can_ask = self.capabilities.forms
+            || self.ask_pages.as_ref().is_some_and(|find| find("").is_some());
+        let asks_one_at_a_time = match &self.method {
+            AskMethod::Unsupported => None,
+            AskMethod::ServerRequest(_) => Some(true),
+            // The client may need the answer to one of its requests before it answers the question of another.
+            AskMethod::InputRequired(_) => Some(false),
         };
+        let asker = asks_one_at_a_time.filter(|_| can_ask).map(|asks_one_at_a_time| {
+            Arc::new(FormAsker {
+                asks: questions.clone(),
+                asks_one_at_a_time,
+                shows_forms: self.capabilities.forms,
+                ask_pages: self.ask_pages.clone(),
+                ended: Arc::default(),
+            }) as Arc<dyn Asker>
+        });
         let missing = Arc::default();
         let client = McpClientRequester {
             capabilities: self.capabilities,
@@ -109,33 +121,41 @@ pub(crate) struct AskChannel {
 struct FormAsker {
     asks: mpsc::Sender<PendingClientAsk>,
     asks_one_at_a_time: bool,
+    shows_forms: bool,
+    ask_pages: Option<AskPageFinder>,
     ended: Arc<EndElsewhere>,
-}
-
-impl FormAsker {
-    fn new(asks: mpsc::Sender<PendingClientAsk>, asks_one_at_a_time: bool) -> Self {
-        Self { asks, asks_one_at_a_time, ended: Arc::default() }
-    }
 }
 
 impl Asker for FormAsker {
     fn ask(&self, ask: Ask) -> BoxFuture<'_, AskAnswer> {
         Box::pin(async {
-            let answer =
-                send_and_wait((&self.asks, &self.ended), ask, PendingClientAsk::Approval).await;
-            answer.unwrap_or(AskAnswer::Unanswered)
+            let page = self.ask_pages.as_ref().and_then(|find| find(&ask.id));
+            if page.is_none() && !self.shows_forms {
+                return AskAnswer::Unanswered;
+            }
+            let asked = PendingApproval { ask, page };
+            let line = (&self.asks, &self.ended);
+            match send_and_wait(line, asked, PendingClientAsk::Approval).await {
+                Some(Some(answer)) => answer,
+                // The answer on the page ends the ask elsewhere.
+                Some(None) => pending().await,
+                None => AskAnswer::Unanswered,
+            }
         })
     }
 
     fn elicit(&self, inquiry: Elicitation) -> BoxFuture<'_, ElicitationReply> {
         Box::pin(async {
+            if !self.shows_forms {
+                return ElicitationReply::Unanswered;
+            }
             let line = (&self.asks, &self.ended);
             let reply = send_and_wait(line, inquiry, PendingClientAsk::Questions).await;
             reply.unwrap_or(ElicitationReply::Unanswered)
         })
     }
 
-    fn note_end(&self, how: &str) {
+    fn note_end(&self, _: &str, how: &str) {
         self.ended.set(how);
     }
 

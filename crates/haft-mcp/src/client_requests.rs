@@ -16,6 +16,8 @@ use crate::limits::QUESTION_MS_MAX;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct DeclaredClientCapabilities {
     pub(crate) forms: bool,
+    /// Whether the client opens pages.
+    pub(crate) urls: bool,
     sampling: bool,
     roots: bool,
 }
@@ -26,13 +28,14 @@ impl DeclaredClientCapabilities {
         let forms = client.elicitation.as_ref();
         Self {
             forms: forms.is_some_and(|kinds| kinds.form.is_some() || kinds.url.is_none()),
+            urls: forms.is_some_and(|kinds| kinds.url.is_some()),
             sampling: declares(client, "sampling"),
             roots: declares(client, "roots"),
         }
     }
 
     pub(crate) fn is_any_declared(self) -> bool {
-        self.forms || self.sampling || self.roots
+        self.forms || self.urls || self.sampling || self.roots
     }
 
     pub(crate) fn is_declared(self, method: ClientRequestMethod) -> bool {
@@ -131,18 +134,18 @@ mod tests {
 
     #[test]
     fn forms_are_shown_by_clients_that_say_so_or_say_nothing_else() {
-        let check = |declared: Value, expected: [bool; 3]| {
+        let check = |declared: Value, expected: [bool; 4]| {
             let client: ClientCapabilities = serde_json::from_value(declared.clone()).unwrap();
-            let DeclaredClientCapabilities { forms, sampling, roots } =
+            let DeclaredClientCapabilities { forms, urls, sampling, roots } =
                 DeclaredClientCapabilities::of(&client);
-            assert_eq!([forms, sampling, roots], expected, "{declared}");
+            assert_eq!([forms, urls, sampling, roots], expected, "{declared}");
         };
-        check(json!({}), [false; 3]);
-        check(json!({"elicitation": {}}), [true, false, false]);
-        check(json!({"elicitation": {"form": {}}}), [true, false, false]);
-        check(json!({"elicitation": {"form": {}, "url": {}}}), [true, false, false]);
-        check(json!({"elicitation": {"url": {}}}), [false; 3]);
-        check(json!({"sampling": {}, "roots": {}}), [false, true, true]);
+        check(json!({}), [false; 4]);
+        check(json!({"elicitation": {}}), [true, false, false, false]);
+        check(json!({"elicitation": {"form": {}}}), [true, false, false, false]);
+        check(json!({"elicitation": {"form": {}, "url": {}}}), [true, true, false, false]);
+        check(json!({"elicitation": {"url": {}}}), [false, true, false, false]);
+        check(json!({"sampling": {}, "roots": {}}), [false, false, true, true]);
     }
 
     #[test]

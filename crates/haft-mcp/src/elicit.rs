@@ -3,15 +3,22 @@
 
 use std::time::Duration;
 
-use rmcp::model::{CancelledNotificationParam, ClientResult, ElicitRequest, ServerRequest};
+use rmcp::model::{
+    CancelledNotificationParam, ClientResult, CustomNotification, ElicitRequest, ServerNotification,
+    ServerRequest,
+};
 use rmcp::service::{PeerRequestOptions, ServiceError};
 use rmcp::{Peer, RoleServer};
+use serde_json::json;
 use tokio::time::timeout;
 
 use crate::approval_form::EnumTitleStyle;
 use crate::client_requests;
 use crate::limits::{FLUSH_MS_MAX, QUESTION_MS_MAX};
 use crate::pending_ask::PendingClientAsk;
+
+/// Says that the person is done with a page. The SDK has no type for it.
+const PAGE_DONE: &str = "notifications/elicitation/complete";
 
 /// Puts the question to the client and delivers its answer. Returns a note about the answer, if there is one.
 pub(crate) async fn elicit(
@@ -58,6 +65,18 @@ pub(crate) async fn elicit(
         }
     };
     match response {
+        Ok(ClientResult::ElicitResult(result)) if asked.opened_page_of(&result).is_some() => {
+            let page = asked.opened_page_of(&result).map(|ask| ask.id.clone()).unwrap_or_default();
+            let peer = peer.clone();
+            // The request of the call goes on meanwhile, with its reports. The ask ends at its deadline at the latest.
+            tokio::spawn(async move {
+                asked.wait_until_withdrawn().await;
+                let done = CustomNotification::new(PAGE_DONE, Some(json!({ "elicitationId": page })));
+                let done = peer.send_notification(ServerNotification::CustomNotification(done));
+                let _ = timeout(Duration::from_millis(FLUSH_MS_MAX), done).await;
+            });
+            None
+        }
         Ok(ClientResult::ElicitResult(result)) => asked.deliver_form_result(&result),
         Ok(_) => asked.deliver_failure("answered the question in a form that no answer has"),
         Err(ServiceError::Timeout { .. }) => asked

@@ -49,7 +49,7 @@ use crate::request_state::{CallBinding, RequestStateSigner};
 use crate::resource_provider::{McpCompletion, McpPrompt, McpResource, McpResourceProvider};
 use crate::resource_subscriptions::{self, ResourceSubscriptions};
 use crate::runs::{ConnectionRuns, run_error};
-use crate::server_parts::{McpServerParts, McpTaskHost, RefusalAdviser, RunErrorExplainer};
+use crate::server_parts::{AskPageFinder, McpServerParts, McpTaskHost, RefusalAdviser, RunErrorExplainer};
 use crate::skill_prompts::{filled_in, skill_call, skill_prompts};
 use crate::suspended_calls::{SuspendedCallOutcome, SuspendedCalls};
 use crate::tool::mcp_tool;
@@ -86,6 +86,7 @@ pub(crate) struct McpServerHandler {
     explain: RunErrorExplainer,
     advise: RefusalAdviser,
     resource_provider: Option<Arc<dyn McpResourceProvider>>,
+    ask_pages: Option<AskPageFinder>,
     task_host: Option<Arc<dyn McpTaskHost>>,
     subscriptions: ResourceSubscriptions,
     // Written when an older client sets its level, read by each of its calls.
@@ -114,6 +115,7 @@ impl McpServerHandler {
             advise,
             state_key,
             resource_provider,
+            ask_pages,
             task_host,
         } = server;
         let own = connection.resume(run, resume);
@@ -126,6 +128,7 @@ impl McpServerHandler {
             explain,
             advise,
             resource_provider,
+            ask_pages,
             task_host,
             subscriptions: ResourceSubscriptions::default(),
             log_level: Mutex::default(),
@@ -163,8 +166,8 @@ impl McpServerHandler {
         let run = self.runs.open(meta.run.take(), meta.resume)?;
         let tool = request.name.clone().into_owned();
         let mut input = Value::Object(request.arguments.take().unwrap_or_default());
-        let dialog =
-            AskSupport::of(&cx, || CallBinding::new(&tool, &input, run.id().as_str(), &meta));
+        let binding = || CallBinding::new(&tool, &input, run.id().as_str(), &meta);
+        let dialog = AskSupport::of(&cx, self.ask_pages.as_ref(), binding);
         let responses = request.input_responses.unwrap_or_default();
         let Some(state) = request.request_state.take() else {
             let registry = self.runtime.registry();

@@ -53,7 +53,7 @@ pub use resource_provider::{
     McpResourceProvider,
 };
 pub use server_parts::{
-    McpServerFactory, McpServerParts, McpTaskHost, RefusalAdviser, RunErrorExplainer,
+    AskPageFinder, McpServerFactory, McpServerParts, McpTaskHost, RefusalAdviser, RunErrorExplainer,
 };
 pub use streamable_http::{HttpEndpoint, HttpServer};
 pub use tool::tool_json;

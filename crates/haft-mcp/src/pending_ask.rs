@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use haft::{Ask, AskAnswer, Elicitation, ElicitationReply};
 use haft_contract::{ClientRequest, ToolError};
 use rmcp::model::{
-    ElicitRequest, ElicitRequestParams, ElicitResult, InputRequest, InputRequests, InputResponses,
+    ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction, InputRequest,
+    InputRequests, InputResponses,
 };
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
@@ -16,9 +17,16 @@ use crate::{approval_form, client_requests, question_form};
 
 /// A question on its way to the person behind a client. Dropping it without an answer means that no person answers.
 pub(crate) enum PendingClientAsk {
-    Approval(PendingClientReply<Ask, AskAnswer>),
+    Approval(PendingClientReply<PendingApproval, Option<AskAnswer>>),
     Questions(PendingClientReply<Elicitation, ElicitationReply>),
     Requests(PendingClientReply<Vec<ClientRequest>, Result<Vec<Value>, ToolError>>),
+}
+
+/// A question about a call. The answer is nothing if the person opened the page of the ask, and answers there.
+pub(crate) struct PendingApproval {
+    pub(crate) ask: Ask,
+    /// The page on which the person answers, if the client opens it instead of showing a form.
+    pub(crate) page: Option<String>,
 }
 
 pub(crate) struct PendingClientReply<Q, A> {
@@ -43,13 +51,22 @@ impl EndElsewhere {
     }
 }
 
+impl PendingApproval {
+    fn form(&self, titles: EnumTitleStyle) -> ElicitRequestParams {
+        match &self.page {
+            Some(url) => approval_form::page(&self.ask, url),
+            None => approval_form::form(&self.ask, titles),
+        }
+    }
+}
+
 impl PendingClientAsk {
     /// Returns what is asked as a newer client takes it.
     pub(crate) fn input_requests(&self) -> Result<InputRequests, String> {
         let (name, form) = match self {
             Self::Approval(pending) => (
                 approval_form::DECISION,
-                approval_form::form(&pending.request, EnumTitleStyle::OneOf),
+                pending.request.form(EnumTitleStyle::OneOf),
             ),
             Self::Questions(pending) => (
                 question_form::ANSWERS,
@@ -99,7 +116,7 @@ impl PendingClientAsk {
     /// Returns the form that asks an older client; `None` where more than a form is asked.
     pub(crate) fn elicitation_form(&self, titles: EnumTitleStyle) -> Option<ElicitRequestParams> {
         match self {
-            Self::Approval(pending) => Some(approval_form::form(&pending.request, titles)),
+            Self::Approval(pending) => Some(pending.request.form(titles)),
             Self::Questions(pending) => Some(question_form::form(&pending.request, titles)),
             Self::Requests(_) => None,
         }
@@ -109,7 +126,11 @@ impl PendingClientAsk {
     pub(crate) fn deliver_form_result(self, result: &ElicitResult) -> Option<String> {
         match self {
             Self::Approval(pending) => {
-                let heard = approval_form::parse_answer(result, &pending.request);
+                if pending.opened_page_of(result).is_some() {
+                    pending.send_reply(None);
+                    return None;
+                }
+                let heard = approval_form::parse_answer(result, &pending.request.ask);
                 pending.send_approval_answer(heard)
             }
             Self::Questions(pending) => {
@@ -154,6 +175,14 @@ impl PendingClientAsk {
         }
     }
 
+    /// Returns the ask whose page the person opened, if that is what the client's answer says.
+    pub(crate) fn opened_page_of(&self, result: &ElicitResult) -> Option<&Ask> {
+        match self {
+            Self::Approval(pending) => pending.opened_page_of(result),
+            Self::Questions(_) | Self::Requests(_) => None,
+        }
+    }
+
     /// Waits until the call does not need an answer any more.
     pub(crate) async fn wait_until_withdrawn(&mut self) {
         match self {
@@ -171,10 +200,16 @@ impl<Q, A> PendingClientReply<Q, A> {
     }
 }
 
-impl PendingClientReply<Ask, AskAnswer> {
+impl PendingClientReply<PendingApproval, Option<AskAnswer>> {
+    fn opened_page_of(&self, result: &ElicitResult) -> Option<&Ask> {
+        let is_opened =
+            self.request.page.is_some() && result.action == ElicitationAction::Accept;
+        is_opened.then_some(&self.request.ask)
+    }
+
     fn send_approval_answer(self, heard: ApprovalFormAnswer) -> Option<String> {
         let ApprovalFormAnswer { answer, note } = heard;
-        self.send_reply(answer);
+        self.send_reply(Some(answer));
         note
     }
 }

@@ -30,6 +30,8 @@ pub struct McpServerParts {
     pub state_key: [u8; STATE_KEY_BYTES],
     /// Resources, prompts and completions beside those of haft, if there are any.
     pub resource_provider: Option<Arc<dyn McpResourceProvider>>,
+    /// Finds the page on which a person answers an ask, for clients that open pages.
+    pub ask_pages: Option<AskPageFinder>,
     /// Does the tasks of the tool `task`, if there are agents.
     pub task_host: Option<Arc<dyn McpTaskHost>>,
 }
@@ -39,6 +41,10 @@ pub trait McpTaskHost: Send + Sync {
     /// Returns the subagents of one call. `asker` asks the person behind the client, if the client shows forms.
     fn call_subagents(&self, asker: Option<Arc<dyn Asker>>) -> Arc<dyn Subagents>;
 }
+
+/// Returns the address of the page on which a person answers the ask of this name; nothing if no page can be reached. The address
+/// holds no secret, because the client learns it.
+pub type AskPageFinder = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
 /// Says in words why haft cannot tell what became of a call, and what to do about it.
 pub type RunErrorExplainer = fn(RunError) -> String;

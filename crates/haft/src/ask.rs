@@ -340,9 +340,9 @@ pub trait Asker: Send + Sync {
         true
     }
 
-    /// Learns that the ask ended elsewhere, and how, in words for a person. The future of the ask is dropped next.
-    fn note_end(&self, how: &str) {
-        let _ = how;
+    /// Learns that the ask with this id ended elsewhere, and how, in words for a person. The future of the ask is dropped next.
+    fn note_end(&self, ask: &str, how: &str) {
+        let _ = (ask, how);
     }
 
     /// Returns whether a session's questions come one after the other, so that an «always» can answer waiting ones. A

@@ -69,8 +69,8 @@ impl<E: Send> Asker for ScreenAsker<E> {
         self.person.has_deadline()
     }
 
-    fn note_end(&self, how: &str) {
-        self.person.note_end(how);
+    fn note_end(&self, ask: &str, how: &str) {
+        self.person.note_end(ask, how);
     }
 
     fn elicit(&self, questions: Elicitation) -> BoxFuture<'_, ElicitationReply> {

@@ -58,7 +58,7 @@ impl Asker for TerminalAsker {
         false
     }
 
-    fn note_end(&self, how: &str) {
+    fn note_end(&self, _: &str, how: &str) {
         output::print_aside(format!("\nanswered elsewhere: {how}"));
     }
 

@@ -67,6 +67,7 @@ pub(crate) async fn run(
         advise: advice_for_model,
         state_key: id::random_bytes()?,
         resource_provider: None,
+        ask_pages: Some(compose::ask_page_finder(&settings, &cx.host)),
         task_host: agents.clone().map(|agents| agents as Arc<dyn McpTaskHost>),
     };
     let served = serve_stdio(server, shutdown).await.map_err(CommandError::failed);

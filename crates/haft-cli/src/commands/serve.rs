@@ -235,6 +235,7 @@ fn open_server(
         advise: advice_for_model,
         state_key: id::random_bytes()?,
         resource_provider: None,
+        ask_pages: Some(compose::ask_page_finder(settings, host)),
         task_host,
     })
 }

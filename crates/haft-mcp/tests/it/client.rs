@@ -71,6 +71,7 @@ impl Client {
             clock,
             resource_provider: offerings,
             advise: haft_mcp::plain_advice,
+            ask_pages: None,
             task_host: None,
             explain: |err| err.to_string(),
             state_key: [7; STATE_KEY_BYTES],

@@ -138,6 +138,7 @@ fn connected(runtime: &Runtime, number: usize, clock: Arc<TimersClock>) -> McpSe
         explain: |err| err.to_string(),
         state_key: [7; STATE_KEY_BYTES],
         resource_provider: None,
+        ask_pages: None,
         task_host: None,
     }
 }

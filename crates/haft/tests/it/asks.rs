@@ -49,7 +49,7 @@ impl Asker for Silent {
         Box::pin(pending())
     }
 
-    fn note_end(&self, how: &str) {
+    fn note_end(&self, _: &str, how: &str) {
         self.ended.lock().unwrap().push(how.to_owned());
     }
 }
