@@ -1,10 +1,13 @@
 //! The questions to an editor, and the effects of its answers.
 
+use std::sync::Arc;
+
 use expect_test::expect;
+use haft_journal::{AskQuery, AskVerdict, NewAskAnswer};
 use haft_scripted_model::ScriptedReply;
 use serde_json::json;
 
-use crate::stage::Place;
+use crate::stage::{Place, reason};
 
 fn write(path: &str) -> ScriptedReply {
     ScriptedReply::new().call("write", json!({"path": path, "content": "new\n"}))
@@ -162,4 +165,33 @@ async fn a_tool_asks_an_editor_without_forms_by_permission_requests() {
             assert!(told.contains(r#"{\"answers\":[[\"PostgreSQL\"],[],[]]}"#), "{told}");
         })
         .await;
+}
+
+#[tokio::test]
+async fn an_answer_from_elsewhere_withdraws_the_question_and_the_editor_learns_who_gave_it() {
+    let place = Place::new(writes(1));
+    let journal = Arc::clone(&place.journal);
+    place
+        .edit(&["never"], async |desk| {
+            let session = desk.begin().await;
+            let turn = desk.prompt(&session, "go");
+            desk.until_asked().await;
+            let ask = journal.asks(AskQuery::pending()).await.unwrap().remove(0);
+            let answer = NewAskAnswer {
+                ask: ask.id,
+                verdict: AskVerdict::Once,
+                by: "ada (process 7)".to_owned(),
+                through: "asks".to_owned(),
+                shown_sha256: ask.shown.sha256,
+                words: None,
+                edited_input: None,
+                now_ms: ask.asked_at_ms,
+            };
+            journal.answer_ask(answer).await.unwrap();
+            desk.until_withdrawn().await;
+            desk.until_told("Answered elsewhere: ada (process 7) allowed it once through asks").await;
+            assert_eq!(reason(turn.block_task().await), "end_turn");
+        })
+        .await;
+    assert_eq!(place.read("a").as_deref(), Some("new\n"));
 }

@@ -248,6 +248,8 @@ pub(crate) struct Noted {
     asked: Mutex<Vec<Value>>,
     answers: Mutex<VecDeque<&'static str>>,
     count: watch::Sender<usize>,
+    /// How many questions were withdrawn.
+    withdrawn: watch::Sender<usize>,
 }
 
 impl Noted {
@@ -299,6 +301,11 @@ async fn connect(
                         .unwrap(),
                     ),
                     None => {
+                        let (withdrawal, noted) = (responder.cancellation(), Arc::clone(&asked));
+                        tokio::spawn(async move {
+                            withdrawal.cancelled().await;
+                            noted.withdrawn.send_modify(|count| *count += 1);
+                        });
                         open.lock().unwrap().push(responder);
                         Ok(())
                     }
@@ -391,6 +398,11 @@ impl Desk {
     pub(crate) async fn until_asked(&self) {
         let is_asked = |_: &usize| !self.noted.asked.lock().unwrap().is_empty();
         self.noted.count.subscribe().wait_for(is_asked).await.unwrap();
+    }
+
+    /// Waits until a question was withdrawn.
+    pub(crate) async fn until_withdrawn(&self) {
+        self.noted.withdrawn.subscribe().wait_for(|count| *count > 0).await.unwrap();
     }
 
     /// Returns the updates since the last time, one line each.

@@ -40,7 +40,11 @@ mod mcp_clients;
 mod mcp_servers;
 mod mcp_wire;
 mod models;
+#[cfg(feature = "inspector")]
+mod notify;
 mod outside;
+#[cfg(feature = "inspector")]
+mod own_asks;
 mod packages;
 mod permissions;
 mod plan_run;
