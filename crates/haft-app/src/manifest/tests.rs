@@ -220,6 +220,7 @@ match = ["git status --short"]
             mcp: {},
             commands: [],
             watchdogs: [],
+            notify: [],
             web_search: WebSearchSection {
                 providers: [],
                 calls_max: None,
@@ -265,7 +266,7 @@ permision = "bash"
             2 | allow_netwrok = true
               | ^^^^^^^^^^^^^
 
-            haft.toml:3:1: unknown key "colour": expected one of agent, allow_network, asks, commands, durability, limits, lsp, mcp, model, network, network_guard, permissions, plan, preset, profile, python, reference_watchdog, requires, root, roots, sandbox, scope, skills, snapshots, tools, watchdogs, web_search
+            haft.toml:3:1: unknown key "colour": expected one of agent, allow_network, asks, commands, durability, limits, lsp, mcp, model, network, network_guard, notify, permissions, plan, preset, profile, python, reference_watchdog, requires, root, roots, sandbox, scope, skills, snapshots, tools, watchdogs, web_search
               |
             3 | colour = "red"
               | ^^^^^^

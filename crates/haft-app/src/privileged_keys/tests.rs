@@ -49,6 +49,11 @@ fn what_widens_is_named_and_taken_out() {
     check("sandbox.temp_bytes = 2147483649", &["sandbox.temp_bytes = 2147483649"]);
     check("sandbox.file_bytes = 4294967297", &["sandbox.file_bytes = 4294967297"]);
     check("sandbox.open_files = 4097", &["sandbox.open_files = 4097"]);
+    check("notify = [{ program = [\"./run\"] }]", &["notify = [program [\"./run\"]]"]);
+    check(
+        "notify = [{ url = \"https://hooks.slack.com/services/S3CRET\", contents = true }]",
+        &["notify = [url \"https://hooks.slack.com\", with contents]"],
+    );
     check("watchdogs = [{ program = [\"./run\"] }]", &["watchdogs = [[\"./run\"]]"]);
     for python in [
         "python = [{ dir = \"tools\" }]",

@@ -344,6 +344,75 @@ fn a_question_of_a_model_waits_where_its_client_cannot_ask() {
     };
     let text = answer["result"]["content"][0]["text"].as_str().unwrap();
     assert!(text.contains("it is better") && text.contains("\"b\""), "{answer}");
+}
+
+/// Opens the call's question as a client that opens pages, and returns the question.
+#[cfg(feature = "inspector")]
+fn page_question(server: &mut Server, capabilities: &Value) -> (u64, Value) {
+    let mut hello = initialize();
+    hello["capabilities"] = json!({ "elicitation": capabilities });
+    server.request("initialize", hello);
+    let params = json!({"name": "write", "arguments": {"path": "a.txt", "content": "one"}});
+    let call = server.begin("tools/call", params);
+    (call, server.receive())
+}
+
+#[cfg(feature = "inspector")]
+#[test]
+fn a_client_that_opens_pages_gets_the_card_of_the_inspector() {
+    use std::io::{BufRead as _, BufReader};
+    use std::process::Stdio;
+
+    let place = Place::new();
+    let mut inspector = place.command(crate::mcp_wire::driver::haft());
+    inspector.args(["inspect", "--json"]).stdout(Stdio::piped()).stdin(Stdio::piped());
+    let mut inspector = inspector.spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(inspector.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+    let said: Value = serde_json::from_str(&line).unwrap();
+    let address = said["url"].as_str().unwrap().split_once("/#").unwrap().0.to_owned();
+    for capabilities in [json!({"url": {}}), json!({"url": {}, "form": {}})] {
+        let mut server = Server::start(&place, &["--preset", "ask"]);
+        let (call, question) = page_question(&mut server, &capabilities);
+        assert_eq!(question["method"], "elicitation/create", "{question}");
+        let ask = pending(|| place.haft_json(&["asks", "list", "--json"]));
+        let (id, params) = (ask["id"].as_str().unwrap(), &question["params"]);
+        // The client learns the address, so the address logs nobody in.
+        let expect = (json!("url"), json!(format!("{address}/asks/{id}")), json!(id));
+        assert_eq!((&params["mode"], &params["url"], &params["elicitationId"]), (&expect.0, &expect.1, &expect.2));
+        assert!(params["message"].as_str().unwrap().contains("May write run?"), "{params}");
+        let opened = json!({"jsonrpc": "2.0", "id": question["id"], "result": {"action": "accept"}});
+        server.send_line(&opened.to_string());
+        // Opening the page allows nothing.
+        std::thread::sleep(Duration::from_millis(200));
+        assert_eq!(place.haft_json(&["asks", "list", "--json"])[0]["id"], id);
+        place.haft_json(&["asks", "allow", id, "--json"]);
+        let messages = [server.receive(), server.receive()];
+        let done = messages.iter().find(|it| it["method"] == "notifications/elicitation/complete");
+        assert_eq!(done.unwrap()["params"]["elicitationId"], id, "{messages:?}");
+        let answer = messages.iter().find(|it| it["id"] == json!(call)).unwrap();
+        assert_eq!(answer["result"]["content"][0]["text"], "ok", "{answer}");
+        server.end();
+    }
+    // A person who declines to open the page rejects the call.
+    let mut server = Server::start(&place, &["--preset", "ask"]);
+    let (_, question) = page_question(&mut server, &json!({"url": {}}));
+    let declined = json!({"jsonrpc": "2.0", "id": question["id"], "result": {"action": "decline"}});
+    server.send_line(&declined.to_string());
+    let answer = server.receive();
+    let text = answer["result"]["content"][0]["text"].as_str().unwrap();
+    assert!(text.contains("the user rejected the call"), "{answer}");
+    server.end();
+    inspector.kill().unwrap();
+    inspector.wait().unwrap();
+    // Without an inspector there is no page: a client with forms gets the form, and one without is told which rule would help.
+    let mut server = Server::start(&place, &["--preset", "ask"]);
+    let (_, question) = page_question(&mut server, &json!({"url": {}, "form": {}}));
+    assert_eq!(question["params"]["mode"], "form", "{question}");
+    drop(server);
+    let mut server = Server::start(&place, &["--preset", "ask"]);
+    let (call, answer) = page_question(&mut server, &json!({"url": {}}));
+    assert_eq!((&answer["id"], &answer["result"]["isError"]), (&json!(call), &json!(true)), "{answer}");
     server.end();
 }
 
@@ -367,5 +436,25 @@ fn a_form_with_questions_is_cancelled_once_another_front_end_answered() {
     assert!(reason.contains("answered it through asks"), "{reason}");
     let answer = server.receive();
     assert_eq!(answer["id"], call, "{answer}");
+}
+
+fn a_form_takes_words_for_the_model() {
+    let place = Place::new();
+    let mut server = Server::start(&place, &["--preset", "ask"]);
+    let mut hello = initialize();
+    hello["capabilities"] = json!({"elicitation": {}});
+    server.request("initialize", hello);
+    let params = json!({"name": "write", "arguments": {"path": "a.txt", "content": "one"}});
+    server.begin("tools/call", params);
+    let question = server.receive();
+    let schema = &question["params"]["requestedSchema"];
+    assert_eq!(schema["properties"]["words"]["maxLength"], 4_000, "{schema}");
+    assert_eq!(schema["required"], json!(["decision"]), "{schema}");
+    let content = json!({"decision": "reject", "words": " write it to docs instead "});
+    let answer = json!({"jsonrpc": "2.0", "id": question["id"], "result": {"action": "accept", "content": content}});
+    server.send_line(&answer.to_string());
+    let refused = server.receive();
+    let text = refused["result"]["content"][0]["text"].as_str().unwrap();
+    assert!(text.contains("and says: write it to docs instead"), "{refused}");
     server.end();
 }

@@ -275,7 +275,7 @@ fn settings_of_one_project_and_typing_mistakes_are_said() {
     let world = with_user("tools = [\"read\"]\n");
     world.check(&LS, &expect![[r#"
         --- stderr
-        error: user configuration /world/home/.config/haft/haft.toml: tools cannot be set for all projects: expected only asks, mcp, model, permissions, preset; put the rest into the haft.toml of a workspace
+        error: user configuration /world/home/.config/haft/haft.toml: tools cannot be set for all projects: expected only asks, mcp, model, notify, permissions, preset; put the rest into the haft.toml of a workspace
         --- status 2
     "#]]);
     let mistaken = "[[permissions]]\npermission = \"fs.raed\"\naction = \"deny\"\n\

@@ -203,3 +203,25 @@ fn narrower_and_wider_rules_are_offered_and_shown() {
         Ask { exact_rules: vec![Rule::new("bash", "x".repeat(9_999), RuleAction::Allow)], ..ask };
     assert_eq!(offered_decisions(&long), THIS_CALL_ONLY);
 }
+
+#[test]
+fn words_reach_the_model_only_with_a_rejection() {
+    let check = |decision: &str, words: &str, expect: AskAnswer| {
+        let content = json!({"action": "accept", "content": {DECISION: decision, WORDS: words}});
+        assert_eq!(parse_answer(&result(content), &ask()).answer, expect, "{decision} {words:?}");
+    };
+    let with_words = || AskAnswer::RejectWithWords("use nextest".to_owned());
+    check("reject", " use nextest\n", with_words());
+    check("reject", "  ", AskAnswer::Reject);
+    check("once", "use nextest", AskAnswer::AllowOnce);
+}
+
+#[test]
+fn a_page_is_named_without_the_rules_of_always() {
+    let shown = serde_json::to_value(page(&ask(), "http://127.0.0.1:9/asks/ask_1")).unwrap();
+    assert_eq!(shown["mode"], "url");
+    assert_eq!(shown["url"], "http://127.0.0.1:9/asks/ask_1");
+    let message = shown["message"].as_str().unwrap();
+    assert!(message.contains("It would touch:") && !message.contains("Always"), "{message}");
+    assert!(message.ends_with("Open the page to see all of it, and to answer."), "{message}");
+}
