@@ -108,7 +108,14 @@ async function change(form, button) {
     // A field of the form may be named «action», and would hide the property.
     const answer = await fetch(form.getAttribute("action"), { method: "POST", headers, body });
     if (answer.ok) {
-      if (!isLeaving) location.assign(answer.headers.get("haft-next") ?? location.href);
+      const next = new URL(answer.headers.get("haft-next") ?? location.href, location.href);
+      if (next.href === location.href && main.dataset.live === "swap") {
+        // The page shows the outcome in place, perhaps already: it is not loaded again under the hands of the person.
+        pending ??= new Set();
+        show();
+      } else if (!isLeaving) {
+        location.assign(next);
+      }
       return;
     }
     const text = await answer.text();
@@ -377,8 +384,10 @@ addEventListener("keydown", (event) => {
   }
   const section = isGoing ? sections[event.key] : undefined;
   isGoing = event.key === "g" && !isGoing;
-  if (section) location.assign(section);
-  else if (event.key === "?") keys.showModal();
+  if (section) {
+    // On the page itself, a navigation would only take away the focus.
+    if (section !== location.pathname + location.search) location.assign(section);
+  } else if (event.key === "?") keys.showModal();
   else if (event.key === "u") main.querySelector("a[data-up]")?.click();
   else if (event.key === "/") {
     event.preventDefault();
@@ -391,6 +400,8 @@ addEventListener("keydown", (event) => {
   }
 });
 
+// The secret of a link is of no use here: this browser is logged in.
+if (location.hash.startsWith("#token=")) history.replaceState(null, "", location.pathname + location.search);
 enhance(document);
 watchButtons();
 setInterval(watchButtons, 100);

@@ -103,7 +103,7 @@ impl<'a> WaitingAgent<'a> {
         let texts = content.into_iter().flatten().filter_map(|part| part["text"].as_str());
         let text: String = texts.collect();
         assert!(!text.is_empty(), "{tool} {arguments}: {answer}");
-        text
+        format!("{text}\n{}", answer["result"]["_meta"])
     }
 
     /// A person answers, and the call goes on.
