@@ -13,11 +13,11 @@ use tokio::task::JoinSet;
 /// Notifications that are being delivered, and again as many that wait.
 ///
 /// Limit (settings): further notifications are dropped, and the log says so.
-pub const DELIVERIES_PENDING_MAX: usize = 64;
+pub(crate) const DELIVERIES_PENDING_MAX: usize = 64;
 /// Time for the last notifications to be delivered when haft ends, in milliseconds.
 ///
 /// Limit (settings): haft ends without delivering them.
-pub const DELIVERIES_FINISH_MS_MAX: u64 = 3_000;
+pub(crate) const DELIVERIES_FINISH_MS_MAX: u64 = 3_000;
 
 /// The deliveries of a process.
 #[derive(Default)]
@@ -43,7 +43,7 @@ impl Deliveries {
         worker.as_ref().is_some_and(|worker| worker.queue.try_send(delivery).is_ok())
     }
 
-    /// Waits for the deliveries, for at most [`DELIVERIES_FINISH_MS_MAX`]. Blocks the thread. A program calls this at its end.
+    /// Waits for the deliveries, for at most 3 seconds. Blocks the thread. A program calls this at its end.
     pub fn finish(&self) {
         let worker = self.worker.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(DeliveryWorker { queue, ended }) = worker else { return };

@@ -48,7 +48,7 @@ pub(crate) fn observer(
     let programs = programs.inspect_err(|err| host.warn(&err.message)).ok()?;
     let targets = settings.notify.iter().filter_map(|entry| {
         let target = NotifyTarget::new(entry, &programs, settings.proxy.as_ref(), host);
-        target.map(Arc::new).map_err(|problem| host.warn(problem)).ok()
+        target.map(Arc::new).inspect_err(|problem| host.warn(problem)).ok()
     });
     let targets: Vec<_> = targets.collect();
     if targets.is_empty() {
@@ -65,7 +65,6 @@ impl RuntimeEventObserver for EventNotifier {
                 RuntimeEvent::Ask(opened) => self.notify_of_ask(*opened),
                 RuntimeEvent::RunEnded(run) => self.notify_of_end(&run).await,
                 RuntimeEvent::InDoubt(calls) => self.notify_of_doubts(calls).await,
-                _ => {}
             }
         })
     }
@@ -73,7 +72,7 @@ impl RuntimeEventObserver for EventNotifier {
 
 impl EventNotifier {
     fn notify_of_ask(&self, opened: AskOpened) {
-        let AskOpened { row, summary, ended, .. } = opened;
+        let AskOpened { row, summary, ended } = opened;
         let message = NotifyMessage::of_ask(&row, &summary);
         self.send(&message, move || {
             let ended = ended.clone();

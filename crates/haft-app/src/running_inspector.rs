@@ -13,6 +13,7 @@ use haft_contract::sha256_hex;
 use haft_journal::LeaseOwner;
 use serde::{Deserialize, Serialize};
 
+use crate::app_error::AppError;
 use crate::host::AppHost;
 use crate::journal_location::JournalLocation;
 use crate::{id, process_identity, state_file};
@@ -20,11 +21,11 @@ use crate::{id, process_identity, state_file};
 /// Links to an inspector that other processes made and that were not used yet.
 ///
 /// Limit (inspector): the oldest link stops working.
-pub const FILED_LINKS_MAX: usize = 64;
+pub(crate) const FILED_LINKS_MAX: usize = 64;
 /// Time in which a link that another process made works, in milliseconds.
 ///
 /// Limit (inspector): the link stops working.
-pub const FILED_LINK_MS_MAX: u64 = 86_400_000;
+pub(crate) const FILED_LINK_MS_MAX: u64 = 86_400_000;
 /// Bytes of the secret of a link.
 const LINK_SECRET_BYTES: usize = 32;
 /// Largest file that says how an inspector is reached, in bytes.
@@ -71,7 +72,7 @@ impl InspectorPresence {
         journal: &JournalLocation,
         (authority, is_local): (&str, bool),
     ) -> io::Result<Self> {
-        let other = |err: crate::AppError| io::Error::other(err.message);
+        let other = |err: AppError| io::Error::other(err.message);
         let owner = process_identity::this_process(host.now_ms()).map_err(other)?;
         let name = id::new("inspector", host.now_ms()).map_err(other)?;
         let directory = host.state().inspectors().join(name);
@@ -90,7 +91,7 @@ impl InspectorPresence {
     /// Returns a function that uses up the link with a secret, and returns whether there was such a link.
     pub fn link_user(&self) -> impl Fn(&str) -> bool + Send + Sync + use<> {
         let links = self.0.join(LINKS);
-        move |secret| {
+        move |secret: &str| {
             let file = links.join(sha256_hex(secret.as_bytes()));
             // Of two logins with one link, one removes the file.
             !is_old(&file) && fs::remove_file(file).is_ok()
@@ -218,7 +219,8 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let host = AppHost::isolated(directory.path()).unwrap();
         let journal = JournalLocation::of_state(&host);
-        let _own = InspectorPresence::announce(&host, &journal, ("tools.example.org:80", false));
+        let reached = ("tools.example.org:80", false);
+        let _own = InspectorPresence::announce(&host, &journal, reached).unwrap();
         let found = RunningInspector::find(&host, &journal).unwrap();
         assert_eq!(found.link_to("/asks/a").unwrap(), "http://tools.example.org:80/asks/a");
     }

@@ -9,7 +9,6 @@ use crate::ask::ShownAsk;
 
 /// An event of a runtime.
 #[derive(Clone, Debug)]
-#[non_exhaustive]
 pub enum RuntimeEvent {
     /// A call waits for the answer of a person. This process made the call.
     Ask(Box<AskOpened>),

@@ -10,7 +10,8 @@ use reqwest::{Client, Url};
 use crate::network_settings::NetworkSettings;
 
 /// An address of the operator that takes posts.
-#[derive(Clone, Debug)]
+/// Its address may be a secret, so it has no `Debug`.
+#[derive(Clone)]
 pub struct Webhook {
     url: Url,
     client: Client,

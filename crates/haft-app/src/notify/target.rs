@@ -19,7 +19,7 @@ use crate::running_inspector::RunningInspector;
 /// Tries to deliver one notification to a webhook. A program is started once.
 ///
 /// Limit (settings): the notification is dropped, and a warning says so once.
-pub const NOTIFY_TRIES_MAX: u32 = 4;
+const NOTIFY_TRIES_MAX: u32 = 4;
 /// Pause after the first try, in milliseconds. Each further pause is twice as long.
 const NOTIFY_PAUSE_MS: u64 = 1_000;
 /// Variables by which a program reaches the desktop of the user.
