@@ -222,6 +222,7 @@ fn try_everything(root: &str) {
     assert!(said.contains("TOOL_") || said.contains("CAPABILITY_DENIED"), "{said}");
 
     assert!(!root.join("asked.txt").exists());
+    assert!(!world.path("state/inspectors").join("mine").exists());
     agent.is_allowed_by_a_person();
     assert_eq!(fs::read_to_string(root.join("asked.txt")).unwrap(), "x");
 }
