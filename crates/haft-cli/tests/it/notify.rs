@@ -171,26 +171,31 @@ fn allow(world: &World, server: &mut Server, (call, ask): (u64, &str)) -> String
 }
 
 /// A running inspector.
-struct Inspector(Child, String);
+pub(crate) struct Inspector {
+    child: Child,
+    /// Scheme, host and port.
+    pub(crate) address: String,
+}
 
 impl Inspector {
-    fn start(world: &World) -> Self {
+    pub(crate) fn start(world: &World) -> Self {
         let mut command = world.haft(&["inspect", "--json"]);
         let mut child = command.stdout(Stdio::piped()).stdin(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
         let said: Value = serde_json::from_str(&line).unwrap();
-        let origin = said["url"].as_str().unwrap().split_once("/#").unwrap().0.to_owned();
-        Self(child, origin)
+        let address = said["url"].as_str().unwrap().split_once("/#").unwrap().0.to_owned();
+        Self { child, address }
     }
 
     /// Logs in with the secret of a link, and returns the status.
     fn log_in(&self, link: &str) -> String {
-        let (host, secret) = (self.1.trim_start_matches("http://"), link.split_once("#token=").unwrap().1);
+        let host = self.address.trim_start_matches("http://");
+        let secret = link.split_once("#token=").unwrap().1;
         let mut stream = TcpStream::connect(host).unwrap();
         let request = format!(
             "POST /login HTTP/1.1\r\nHost: {host}\r\nOrigin: {}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{secret}",
-            self.1,
+            self.address,
             secret.len(),
         );
         stream.write_all(request.as_bytes()).unwrap();
@@ -202,8 +207,8 @@ impl Inspector {
 
 impl Drop for Inspector {
     fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 
@@ -235,7 +240,7 @@ fn an_ask_and_an_end_reach_a_program_and_webhooks_with_links_that_work_once() {
     let [of_json, of_ntfy, of_slack] = &posts;
     assert_eq!(of_json.header("authorization"), Some("Bearer hush"));
     let of_json = of_json.json();
-    let page = format!("{}/asks/{ask}#token=", inspector.1);
+    let page = format!("{}/asks/{ask}#token=", inspector.address);
     let slack = of_slack.json()["text"].as_str().unwrap().to_owned();
     let links = [
         of_program["link"].as_str().unwrap().to_owned(),
@@ -271,7 +276,7 @@ fn an_ask_and_an_end_reach_a_program_and_webhooks_with_links_that_work_once() {
     assert_eq!(hook.next().json()["event"], "end");
     assert_eq!((&end["event"], &end["calls"], &end["run"]), (&json!("end"), &json!(1), &of_json["run"]));
     let link = end["link"].as_str().unwrap();
-    let of_run = format!("{}/runs/{}#token=", inspector.1, end["run"].as_str().unwrap());
+    let of_run = format!("{}/runs/{}#token=", inspector.address, end["run"].as_str().unwrap());
     assert!(link.starts_with(&of_run), "{link}");
 }
 

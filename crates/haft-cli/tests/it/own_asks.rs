@@ -2,15 +2,14 @@
 //! of this machine are granted, and an inspector runs: only the sandbox, the hidden state and haft's listeners are left.
 
 use std::fs;
-use std::io::{BufRead as _, BufReader};
 use std::path::Path;
-use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
 use crate::mcp_servers::HOSTILE;
 use crate::mcp_wire::driver::{Server, initialize};
+use crate::notify::Inspector;
 use crate::python;
 use crate::world::World;
 
@@ -37,28 +36,6 @@ const TRYING: &str = r#"import hashlib, os, urllib.request
     attempt('journal', lambda: write('journal.sqlite'))
     attempt('link', lambda: write('inspectors/links/' + hashlib.sha256(b'0' * 64).hexdigest()))
     return '\n'.join(tried)"#;
-
-/// A running inspector, and its address.
-struct Inspector(Child, String);
-
-impl Inspector {
-    fn start(world: &World) -> Self {
-        let mut command = world.haft(&["inspect", "--json"]);
-        let mut child = command.stdout(Stdio::piped()).stdin(Stdio::piped()).spawn().unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
-        let said: Value = serde_json::from_str(&line).unwrap();
-        let origin = said["url"].as_str().unwrap().split_once("/#").unwrap().0.to_owned();
-        Self(child, origin)
-    }
-}
-
-impl Drop for Inspector {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
 
 /// An agent with a call that waits for an answer.
 struct WaitingAgent<'a> {
@@ -144,7 +121,8 @@ fn try_everything(root: &str) {
     let world = world();
     let root = world.path(root);
     let inspector = Inspector::start(&world);
-    let (address, port) = (inspector.1.clone(), inspector.1.rsplit_once(':').unwrap().1.to_owned());
+    let address = inspector.address.clone();
+    let port = address.rsplit_once(':').unwrap().1.to_owned();
     let mut agent = WaitingAgent::begin(&world, &root);
     let (ask, state) = (agent.id(), world.path("state"));
     let state = state.display().to_string();
@@ -214,6 +192,9 @@ fn try_everything(root: &str) {
         assert!(said.contains("TOOL_") || said.contains("CAPABILITY_DENIED"), "{said}");
         let edit = json!({ "path": path, "old_string": "SQLite", "new_string": "x" });
         let said = agent.tries("edit", edit);
+        assert!(said.contains("TOOL_") || said.contains("CAPABILITY_DENIED"), "{said}");
+        let patch = format!("--- {path}\n+++ {path}\n@@ -1 +1 @@\n-SQLite\n+x\n");
+        let said = agent.tries("apply_patch", json!({ "patch": patch }));
         assert!(said.contains("TOOL_") || said.contains("CAPABILITY_DENIED"), "{said}");
         let said = agent.tries("read", json!({ "path": path }));
         assert!(said.contains("TOOL_") || said.contains("CAPABILITY_DENIED"), "{said}");
