@@ -268,6 +268,7 @@ fn runtime_parts(
     Ok(RuntimeParts {
         registry: tools.offered().clone(),
         variables: variables(&roots, settings, host),
+        journal,
         requires: settings.requires.clone(),
         rules: settings.rules.clone(),
         limits: settings.limits,
@@ -276,8 +277,6 @@ fn runtime_parts(
         project_rules: Some(Arc::new(settings.project.clone())),
         watchdogs: watchdogs::watchdogs(settings, host, &roots.paths())?,
         manifest: watchdogs::manifest(settings)?,
-        journal,
-        events: None,
         roots,
         launcher,
         networking: haft::NetworkSettings::default(),
@@ -289,6 +288,7 @@ fn runtime_parts(
         is_gone: Arc::new(process_identity::check_gone),
         snapshots: None,
         on_repeat: settings.durability.on_repeat,
+        events: None,
         settings: record::settings_record(settings),
     })
 }

@@ -1,6 +1,7 @@
 //! A webhook of the operator: an address that haft posts to for its own purposes. No model controls the address or the
 //! proxy, so they are not judged. This module follows no redirect, reads no answer and repeats nothing.
 
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use haft_sandbox::proxy::UpstreamProxy;
@@ -9,13 +10,14 @@ use reqwest::{Client, Url};
 
 use crate::network_settings::NetworkSettings;
 
-/// An address of the operator that takes posts.
-/// Its address may be a secret, so it has no `Debug`.
-#[derive(Clone)]
+/// An address of the operator that takes posts. It may be a secret, so there is no `Debug`.
 pub struct Webhook {
     url: Url,
-    client: Client,
     headers: HeaderMap,
+    networking: NetworkSettings,
+    proxy: Option<UpstreamProxy>,
+    /// Made with the first post: the authorities of the system take a while to read.
+    client: OnceLock<Result<Client, String>>,
 }
 
 /// Why a post was not accepted. The text does not show the address, which may be a secret.
@@ -28,6 +30,9 @@ pub enum WebhookError {
     /// No answer came in time, in milliseconds.
     #[error("it did not answer within {0} ms")]
     Timeout(u64),
+    /// This machine cannot connect to such a server.
+    #[error("the network cannot be used: {0}")]
+    Network(String),
     /// The server could not be reached, or broke off.
     #[error("it could not be reached: {0}")]
     Unreachable(String),
@@ -39,6 +44,7 @@ impl WebhookError {
         match self {
             Self::Status(status) => *status == 408 || *status == 429 || *status >= 500,
             Self::Timeout(_) | Self::Unreachable(_) => true,
+            Self::Network(_) => false,
         }
     }
 }
@@ -64,51 +70,23 @@ impl Webhook {
     ///
     /// # Errors
     ///
-    /// Says what is wrong with the address or a header, and why the network cannot be used.
+    /// Says what is wrong with the address or a header.
     pub fn new(
         url: &str,
         headers: &[(&str, &str)],
-        networking: &NetworkSettings,
-        proxy: Option<&UpstreamProxy>,
+        networking: NetworkSettings,
+        proxy: Option<UpstreamProxy>,
     ) -> Result<Self, String> {
         Self::origin_of(url)?;
         let url = Url::parse(url).map_err(|err| err.to_string())?;
-        let tls = match url.scheme() {
-            "https" => networking.tls()?,
-            _ => networking.tls_without_authorities()?,
-        };
-        let builder = Client::builder().no_proxy();
-        let serves = |proxy: &&UpstreamProxy| proxy.serves(url.host_str().unwrap_or_default());
-        let builder = match proxy.filter(serves) {
-            None => builder,
-            Some(proxy) => {
-                let host = proxy.host();
-                let host = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
-                let address = format!("http://{host}:{}", proxy.port());
-                let mut route = reqwest::Proxy::all(address).map_err(|err| error_text(&err))?;
-                if let Some(authorization) = proxy.authorization() {
-                    route = route.custom_http_auth(secret(authorization)?);
-                }
-                builder.proxy(route)
-            }
-        };
-        let client = builder
-            .tls_backend_preconfigured(tls)
-            .user_agent(concat!("haft/", env!("CARGO_PKG_VERSION")))
-            .redirect(reqwest::redirect::Policy::none())
-            .retry(reqwest::retry::never())
-            .referer(false)
-            .http1_only()
-            .pool_max_idle_per_host(0)
-            .build()
-            .map_err(|err| error_text(&err))?;
         let mut of_all = HeaderMap::new();
         for (name, value) in headers {
             let name = HeaderName::from_bytes(name.as_bytes());
             let name = name.map_err(|err| format!("a header is not usable: {err}"))?;
             of_all.insert(name, secret(value)?);
         }
-        Ok(Self { url, client, headers: of_all })
+        let proxy = proxy.filter(|proxy| proxy.serves(url.host_str().unwrap_or_default()));
+        Ok(Self { url, headers: of_all, networking, proxy, client: OnceLock::new() })
     }
 
     /// Posts a text once.
@@ -122,7 +100,9 @@ impl Webhook {
         body: &str,
         timeout_ms: u64,
     ) -> Result<(), WebhookError> {
-        let mut request = self.client.post(self.url.clone()).headers(self.headers.clone());
+        let client = self.client.get_or_init(|| self.open_client()).as_ref();
+        let client = client.map_err(|why| WebhookError::Network(why.clone()))?;
+        let mut request = client.post(self.url.clone()).headers(self.headers.clone());
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
@@ -133,6 +113,34 @@ impl Webhook {
             Err(err) if err.is_timeout() => Err(WebhookError::Timeout(timeout_ms)),
             Err(err) => Err(WebhookError::Unreachable(error_text(&err.without_url()))),
         }
+    }
+
+    fn open_client(&self) -> Result<Client, String> {
+        let tls = match self.url.scheme() {
+            "https" => self.networking.tls()?,
+            _ => self.networking.tls_without_authorities()?,
+        };
+        let mut builder = Client::builder().no_proxy();
+        if let Some(proxy) = &self.proxy {
+            let host = proxy.host();
+            let host = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
+            let address = format!("http://{host}:{}", proxy.port());
+            let mut route = reqwest::Proxy::all(address).map_err(|err| error_text(&err))?;
+            if let Some(authorization) = proxy.authorization() {
+                route = route.custom_http_auth(secret(authorization)?);
+            }
+            builder = builder.proxy(route);
+        }
+        builder
+            .tls_backend_preconfigured(tls)
+            .user_agent(concat!("haft/", env!("CARGO_PKG_VERSION")))
+            .redirect(reqwest::redirect::Policy::none())
+            .retry(reqwest::retry::never())
+            .referer(false)
+            .http1_only()
+            .pool_max_idle_per_host(0)
+            .build()
+            .map_err(|err| error_text(&err))
     }
 }
 

@@ -78,7 +78,7 @@ impl NotifyTarget {
                 };
                 let headers: Vec<(&str, &str)> =
                     authorization.iter().map(|value| ("authorization", value.as_str())).collect();
-                let webhook = Webhook::new(url, &headers, &networking(host), proxy);
+                let webhook = Webhook::new(url, &headers, networking(host), proxy.cloned());
                 let format = entry.format.unwrap_or_default();
                 NotifyReceiver::Webhook(Box::new(webhook.map_err(unusable)?), format)
             }
