@@ -76,12 +76,15 @@ impl JournalLocation {
         }
     }
 
-    /// Returns what tells the journal, which is there, from all others that this user has, however it is named: the file, or
+    /// Returns what tells the journal from all others that this user has, however it is named: the file, or
     /// the database and who one is to it. There is no password in it.
     pub fn identity(&self) -> String {
         match &self.store {
             JournalStore::File(path) => {
-                let found = path.canonicalize().or_else(|_| std::path::absolute(path));
+                // A journal that is not made yet is found under the same name as later.
+                let of_missing = || Some(path.parent()?.canonicalize().ok()?.join(path.file_name()?));
+                let found = path.canonicalize().ok().or_else(of_missing);
+                let found = found.or_else(|| std::path::absolute(path).ok());
                 found.as_ref().unwrap_or(path).to_string_lossy().into_owned()
             }
             JournalStore::Server(url) => server::identity(url),
@@ -252,5 +255,9 @@ mod tests {
             assert_eq!(identity(name), identity("log/j"), "{name}");
         }
         assert_ne!(identity("log/k"), identity("log/j"));
+        // A journal that is not there yet.
+        let before = identity("link/k");
+        std::fs::write(top.join("log/k"), "").unwrap();
+        assert_eq!([identity("log/k"), identity("link/k")], [before.clone(), before]);
     }
 }
