@@ -27,7 +27,7 @@ use crate::plan_run;
 use files::FilesReport;
 use haft_app::compose;
 use haft_app::host::AppHost;
-use haft_app::manifest::AskPolicy;
+use haft_app::manifest::{AskPolicy, NotifyEntry};
 use haft_app::settings::EffectiveSettings;
 use layers::{CommandNetworking, LayerEnforcement, LayerReport, layers};
 use mcp::{ServerReport, server_reports};
@@ -81,6 +81,9 @@ struct DoctorReport {
     files: FilesReport,
     bash: BashReport,
     asks: AsksReport,
+    /// The programs and webhooks that are notified. Of an address, this is the host alone.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    notify: Vec<String>,
     #[serde(skip)]
     home: PathBuf,
 }
@@ -171,6 +174,7 @@ pub(crate) async fn run(args: &DoctorArgs, cx: &CliContext) -> CommandResult {
             wait: settings.asks == AskPolicy::Wait,
             answer_ms: settings.limits.answer_ms,
         },
+        notify: settings.notify.iter().map(NotifyEntry::target).collect(),
     };
     cx.print_answer(&report, || text::text(&report))?;
     let is_well = report.enforceable && report.files.are_writable();

@@ -335,6 +335,9 @@ fn a_webhook_that_is_refused_is_reported_once_without_its_secret() {
         &world,
         &format!("asks = \"wait\"\n[[notify]]\non = [\"ask\"]\nurl = \"{}/services/S3CRET\"\n", hook.url),
     );
+    let doctor = world.haft(&["doctor", "--json"]).output().unwrap();
+    let doctor: Value = serde_json::from_slice(&doctor.stdout).unwrap();
+    assert_eq!(doctor["notify"], json!([hook.url]));
     let mut server = server(&world);
     for path in ["one.txt", "two.txt"] {
         let (call, ask) = begin_write(&world, &mut server, path);

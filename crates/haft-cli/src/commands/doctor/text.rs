@@ -96,6 +96,7 @@ pub(super) fn text(report: &DoctorReport) -> String {
         ("Files of haft", files(&report.files, &shown)),
         ("bash", vec![bash(&report.bash)]),
         ("Asks", vec![asks(&report.asks)]),
+        ("Notified", report.notify.iter().map(|one| folded("  ", one)).collect()),
     ];
     let section = |(heading, lines): &(&str, Vec<String>)| format!("{heading}\n{}", lines.concat());
     let said = sections.iter().filter(|(_, lines)| !lines.is_empty());
@@ -362,6 +363,7 @@ mod tests {
                 why: Some("no rule matches, and then the answer is ask".to_owned()),
             },
             asks: AsksReport { wait: false, answer_ms: 600_000 },
+            notify: Vec::new(),
             home: "/home/ada".into(),
         }
     }
