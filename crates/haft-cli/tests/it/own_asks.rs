@@ -84,7 +84,7 @@ impl<'a> WaitingAgent<'a> {
     }
 
     /// A person answers, and the call goes on.
-    fn is_allowed_by_a_person(mut self) {
+    fn goes_on_after_a_person_allows(mut self) {
         let id = self.id();
         self.world.run(&["asks", "allow", &id]);
         let answer = self.server.receive();
@@ -204,7 +204,7 @@ fn try_everything(root: &str) {
 
     assert!(!root.join("asked.txt").exists());
     assert!(!world.path("state/inspectors").join("mine").exists());
-    agent.is_allowed_by_a_person();
+    agent.goes_on_after_a_person_allows();
     assert_eq!(fs::read_to_string(root.join("asked.txt")).unwrap(), "x");
 }
 

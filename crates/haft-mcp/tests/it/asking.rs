@@ -142,14 +142,14 @@ async fn check_older(version: &str, response: (&str, Value), expect: &Expect) {
 async fn an_older_client_is_asked_while_its_call_waits() {
     let mut shop = Shop::older("2025-11-25", forms()).await;
     let question = shop.question().await;
-    expect![[r#"{"_meta":{"progressToken":0},"mode":"form","message":"May shop.order run?\n\nInput: {\"sku\":\"x\"}\n\nYou are asked because:\n- shop.order needs approval: no rule matches, and then the answer is ask; the rule `allow shop.order \"*\"` would allow it\n\n\"Always\" adds the permission rules:\n- allow shop.order \"*\"","requestedSchema":{"type":"object","properties":{"decision":{"type":"string","oneOf":[{"const":"once","title":"Allow once"},{"const":"always_session","title":"Always for this session"},{"const":"always_project","title":"Always for this project"},{"const":"reject","title":"Reject"}]}},"required":["decision"]}}"#]].assert_eq(&question["params"].to_string());
+    expect![[r#"{"_meta":{"progressToken":0},"mode":"form","message":"May shop.order run?\n\nInput: {\"sku\":\"x\"}\n\nYou are asked because:\n- shop.order needs approval: no rule matches, and then the answer is ask; the rule `allow shop.order \"*\"` would allow it\n\n\"Always\" adds the permission rules:\n- allow shop.order \"*\"","requestedSchema":{"type":"object","properties":{"decision":{"type":"string","oneOf":[{"const":"once","title":"Allow once"},{"const":"always_session","title":"Always for this session"},{"const":"always_project","title":"Always for this project"},{"const":"reject","title":"Reject"}]},"words":{"type":"string","title":"Words for the model","description":"If you reject the call: what the model should do instead. You can leave this empty.","maxLength":4000}},"required":["decision"]}}"#]].assert_eq(&question["params"].to_string());
 }
 
 #[tokio::test]
 async fn a_still_older_client_is_asked_in_the_form_that_it_knows() {
     let mut shop = Shop::older("2025-06-18", json!({"elicitation": {}})).await;
     let question = shop.question().await;
-    expect![[r#"{"type":"object","properties":{"decision":{"type":"string","enum":["once","always_session","always_project","reject"],"enumNames":["Allow once","Always for this session","Always for this project","Reject"]}},"required":["decision"]}"#]].assert_eq(&question["params"]["requestedSchema"].to_string());
+    expect![[r#"{"type":"object","properties":{"decision":{"type":"string","enum":["once","always_session","always_project","reject"],"enumNames":["Allow once","Always for this session","Always for this project","Reject"]},"words":{"type":"string","title":"Words for the model","description":"If you reject the call: what the model should do instead. You can leave this empty.","maxLength":4000}},"required":["decision"]}"#]].assert_eq(&question["params"]["requestedSchema"].to_string());
 }
 
 #[tokio::test]
@@ -273,7 +273,7 @@ async fn a_newer_client_is_asked_by_the_answer_and_answers_by_a_request() {
     let mut shop = Shop::newer().await;
     let mut asked = shop.request(an_order()).await;
     let state = asked["result"]["requestState"].take();
-    expect![[r#"{"resultType":"input_required","inputRequests":{"decision":{"method":"elicitation/create","params":{"mode":"form","message":"May shop.order run?\n\nInput: {\"sku\":\"x\"}\n\nYou are asked because:\n- shop.order needs approval: no rule matches, and then the answer is ask; the rule `allow shop.order \"*\"` would allow it\n\n\"Always\" adds the permission rules:\n- allow shop.order \"*\"","requestedSchema":{"type":"object","properties":{"decision":{"type":"string","oneOf":[{"const":"once","title":"Allow once"},{"const":"always_session","title":"Always for this session"},{"const":"always_project","title":"Always for this project"},{"const":"reject","title":"Reject"}]}},"required":["decision"]}}}},"requestState":null}"#]].assert_eq(&asked["result"].to_string());
+    expect![[r#"{"resultType":"input_required","inputRequests":{"decision":{"method":"elicitation/create","params":{"mode":"form","message":"May shop.order run?\n\nInput: {\"sku\":\"x\"}\n\nYou are asked because:\n- shop.order needs approval: no rule matches, and then the answer is ask; the rule `allow shop.order \"*\"` would allow it\n\n\"Always\" adds the permission rules:\n- allow shop.order \"*\"","requestedSchema":{"type":"object","properties":{"decision":{"type":"string","oneOf":[{"const":"once","title":"Allow once"},{"const":"always_session","title":"Always for this session"},{"const":"always_project","title":"Always for this project"},{"const":"reject","title":"Reject"}]},"words":{"type":"string","title":"Words for the model","description":"If you reject the call: what the model should do instead. You can leave this empty.","maxLength":4000}},"required":["decision"]}}}},"requestState":null}"#]].assert_eq(&asked["result"].to_string());
     assert_eq!(shop.rows().await, Vec::<String>::new(), "nothing has happened yet");
 
     let answer = shop.answer(&state, decision("once")).await;
