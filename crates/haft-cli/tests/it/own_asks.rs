@@ -83,6 +83,16 @@ impl<'a> WaitingAgent<'a> {
         format!("{text}\n{}", answer["result"]["_meta"])
     }
 
+    /// Runs a line as it is, where haft reads its words, and as a script, where only the kernel is left. Returns what the agent
+    /// reads of both.
+    fn runs(&mut self, root: &Path, line: &str) -> String {
+        let read = self.tries("bash", json!({ "cmd": line }));
+        fs::write(root.join("try.sh"), format!("{{ {line}\n}} 2>&1; echo ended $?\n")).unwrap();
+        let unread = self.tries("bash", json!({ "cmd": "sh try.sh" }));
+        assert!(unread.contains("ended "), "{line}: {unread}");
+        read + &unread
+    }
+
     /// A person answers, and the call goes on.
     fn goes_on_after_a_person_allows(mut self) {
         let id = self.id();
@@ -134,20 +144,21 @@ fn try_everything(root: &str) {
     // The command line of haft, inside the sandbox.
     let own = format!("HAFT_STATE_DIR={state} ./haft-copy asks");
     for cmd in [
-        format!("{own} allow {ask}; echo status $?"),
-        format!("{own} list --json; echo status $?"),
-        format!("./haft-copy --db {state}/journal.sqlite asks allow {ask}; echo status $?"),
+        format!("{own} allow {ask}"),
+        format!("{own} list --json"),
+        format!("./haft-copy --db {state}/journal.sqlite asks allow {ask}"),
     ] {
-        let said = agent.tries("bash", json!({ "cmd": cmd }));
-        assert!(!said.contains(&format!("{ask} (write)")) && said.contains("status "), "{said}");
+        let said = agent.runs(&root, &cmd);
+        assert!(!said.contains(&format!("{ask} (write)")), "{said}");
+        assert!(!said.contains("\"state\":\"pending\""), "{said}");
     }
     // The inspector, through the proxy and around it.
     for cmd in [
         format!("curl -sS --noproxy '' --proxy $HTTP_PROXY {address}/asks/{ask}"),
         format!("curl -sS --noproxy '*' -X POST -H 'Origin: {address}' {address}/asks/{ask}/answer -d verdict=once"),
-        format!("exec 3<>/dev/tcp/127.0.0.1/{port} && echo reached"),
+        format!("bash -c 'exec 3<>/dev/tcp/127.0.0.1/{port} && echo reached'"),
     ] {
-        let said = agent.tries("bash", json!({ "cmd": format!("{cmd}; echo status $?") }));
+        let said = agent.runs(&root, &cmd);
         assert!(!said.contains("not logged in") && !said.contains("reached\n"), "{cmd}: {said}");
     }
     // The journal and the links of the inspector.
@@ -162,16 +173,15 @@ fn try_everything(root: &str) {
         ),
         format!("ln -s {state} here; ls here/; cat here/journal.sqlite"),
     ] {
-        let said = agent.tries("bash", json!({ "cmd": format!("{cmd} 2>&1; echo status $?") }));
+        let said = agent.runs(&root, &cmd);
         let shows = ["journal.sqlite-wal", "address.json", "haft_asks", "SQLite format"];
         assert!(!shows.iter().any(|sign| said.contains(sign)), "{cmd}: {said}");
     }
     // The process that asks.
     let pid = agent.server.pid();
-    let said =
-        agent.tries("bash", json!({ "cmd": format!("kill -TERM {pid}; kill -KILL {pid}; echo status $?") }));
-    assert!(said.contains("status 1"), "{said}");
-    let said = agent.tries("bash", json!({ "cmd": format!("cat /proc/{pid}/environ | wc -c; echo status $?") }));
+    let said = agent.runs(&root, &format!("kill -TERM {pid}; kill -KILL {pid}"));
+    assert!(said.contains("ended 1"), "{said}");
+    let said = agent.runs(&root, &format!("cat /proc/{pid}/environ"));
     assert!(said.contains("No such file"), "{said}");
 
     // Every other tool.
@@ -199,6 +209,8 @@ fn try_everything(root: &str) {
         let said = agent.tries("read", json!({ "path": path }));
         assert!(said.contains("TOOL_") || said.contains("CAPABILITY_DENIED"), "{said}");
     }
+    // The script made a link to the state.
+    assert!(root.join("here").is_symlink());
     let said = agent.tries("write", json!({ "path": "here/inspectors/mine", "content": "x" }));
     assert!(said.contains("TOOL_") || said.contains("CAPABILITY_DENIED"), "{said}");
 
