@@ -3,7 +3,7 @@
 use haft_contract::ToolId;
 
 use crate::access::ResolvedAccess;
-use crate::rule::{Rule, RuleAction, ScopedRule};
+use crate::rule::{Rule, RuleAction, RuleScope, ScopedRule};
 
 /// The action for a call, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,6 +14,21 @@ pub struct PolicyDecision {
     pub reason: DecisionReason,
     /// The change that would allow the call; `None` if it is allowed.
     pub remedy: Option<RuleRemedy>,
+}
+
+impl PolicyDecision {
+    /// Returns whether a rule that a person wrote denies the access, and no preset. Only a change of that rule is advised then,
+    /// although a nearer or more exact rule may outrank it.
+    pub fn is_written_deny(&self) -> bool {
+        let deciding = match &self.reason.basis {
+            DecisionBasis::Rule(rule)
+            | DecisionBasis::Fixed(rule)
+            | DecisionBasis::MayContain(rule)
+            | DecisionBasis::MayReach(rule) => Some(rule),
+            DecisionBasis::NoRule => None,
+        };
+        self.action == RuleAction::Deny && deciding.is_some_and(|it| it.scope != RuleScope::Preset)
+    }
 }
 
 /// The reason for a decision.

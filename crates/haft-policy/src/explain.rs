@@ -115,6 +115,10 @@ impl PolicyDecision {
 
     fn remedy_text(&self) -> Option<String> {
         Some(match (self.remedy.as_ref()?, &self.reason.basis) {
+            // A deny that a person wrote is that person's word: no advice leads around it.
+            (RuleRemedy::Add(_), DecisionBasis::Rule(_)) if self.is_written_deny() => {
+                "that rule would have to change".to_owned()
+            }
             (RuleRemedy::Add(rule), _) => format!("the rule `{rule}` would allow it"),
             (RuleRemedy::Change(pinned), DecisionBasis::Fixed(_)) => match pinned.scope {
                 RuleScope::Builtin => "what haft itself denies no rule allows".to_owned(),

@@ -78,7 +78,9 @@ enum PermissionsCommand {
     Allow(AddRuleArgs),
     /// Deny something for this project, or for all of your projects
     ///
-    /// The rule is written as by haft permissions allow. haft permissions check says what holds it.
+    /// The rule is written as by haft permissions allow. haft permissions check says what holds it. A command that you start
+    /// with --allow TOOL may do all that TOOL does, also what a deny on a capability such as fs.read says. A deny in haft.toml
+    /// holds in any case.
     Deny(AddRuleArgs),
     /// Have haft ask about something for this project, or for all of your projects
     ///

@@ -3,6 +3,7 @@
 
 use haft_app::quote;
 use haft_contract::{AllowingRule, Refusal, RefusalSource, Remedy};
+use haft_policy::RuleScope;
 
 /// Advice for a person at a terminal about a refusal.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -110,8 +111,15 @@ pub(crate) fn terminal_advice(refusal: &Refusal) -> TerminalAdvice {
         ways.push(format!("put this into haft.toml and run `haft trust`:\n{}", rules.join("\n")));
     }
     match refusal.decided_by {
-        // The rule is named, and so is one that would allow the call.
-        RefusalSource::Rule(_) => ways.clear(),
+        // The rule is named, and so is one that would allow the call if a preset denies it. The manifest is a file that the
+        // person knows; rules of the state directory and of the user's own configuration are found by the command.
+        RefusalSource::Rule(rule) => {
+            ways.clear();
+            let scopes = [RuleScope::Project, RuleScope::User].map(|scope| scope.to_string());
+            if scopes.contains(&rule.scope) {
+                advice.command = Some("haft permissions list --source".to_owned());
+            }
+        }
         // The reason says to have the list of names off.
         RefusalSource::NetworkGuard => {
             ways.clear();
@@ -194,7 +202,7 @@ pub(crate) fn changing_setting(refusal: &Refusal) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use expect_test::{Expect, expect};
-    use haft_contract::{ErrorCode, RefusalGrounds, ToolId};
+    use haft_contract::{DecidingRule, ErrorCode, RefusalGrounds, ToolId};
 
     use super::*;
 
@@ -252,6 +260,17 @@ mod tests {
             expect!["--network-guard kernel"],
         );
         check(RefusalSource::Person, vec![], expect!["denied"], expect![""]);
+        let of_rule = |scope: &str| {
+            RefusalSource::Rule(DecidingRule {
+                scope: scope.to_owned(),
+                permission: "fs.read".to_owned(),
+                pattern: ".env".to_owned(),
+                action: "deny".to_owned(),
+            })
+        };
+        let list = expect!["haft permissions list --source"];
+        check(of_rule("project"), vec![], expect!["denied"], list);
+        check(of_rule("preset"), vec![bash()], expect!["denied"], expect!["--allow bash"]);
         check(
             RefusalSource::Server,
             vec![Remedy::Login("far".to_owned())],

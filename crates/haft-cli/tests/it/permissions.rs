@@ -492,6 +492,43 @@ fn rules_are_added_exported_and_found_in_their_files() {
     assert!(!world.run(&args(&["permissions", "export"])).contains("cargo test"));
 }
 
+/// A deny that a person wrote is lifted by changing the rule: no advice leads around it.
+#[test]
+fn a_denied_call_gets_no_advice_around_the_rule() {
+    let world = World::with_files();
+    world.write("work/.env", "KEY=1\n");
+    world.run(&["permissions", "deny", "fs.read", ".env"]);
+    let read = ["call", "read", "path=.env"];
+    world.check(
+        &read,
+        &expect![[r#"
+        --- stderr
+        error: read is denied fs.read of ".env": the project rule `deny fs.read ".env"` decides; that rule would have to change
+
+        hint: haft permissions list --source
+        --- status 3
+    "#]],
+    );
+    let refused = world.haft(&[&read[..], &["--json"]].concat()).output().unwrap();
+    let envelope: serde_json::Value = serde_json::from_slice(&refused.stdout).unwrap();
+    let refusal = &envelope["metadata"]["refusal"];
+    assert_eq!(refusal["decided_by"]["rule"]["scope"], "project", "{envelope}");
+    assert!(refusal["remedies"].is_null(), "{envelope}");
+    // A deny of the manifest also holds against the user who names the tool.
+    world.write(
+        "work/haft.toml",
+        "[[permissions]]\npermission = \"fs.read\"\npattern = \".env\"\naction = \"deny\"\n",
+    );
+    world.check(
+        &["call", "--allow", "read", "read", "path=.env"],
+        &expect![[r#"
+        --- stderr
+        error: read is denied fs.read of ".env": the manifest rule `deny fs.read ".env"` decides; what the manifest denies only the manifest can allow
+        --- status 3
+    "#]],
+    );
+}
+
 #[test]
 fn the_former_name_of_the_command_still_works() {
     let world = with_rules();

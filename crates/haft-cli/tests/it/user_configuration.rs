@@ -39,9 +39,9 @@ fn its_rules_hold_in_every_project_without_trust() {
     let world = with_user(&format!("preset = \"ask\"\n\n{RULES}"));
     world.check(&READ_SECRET, &expect![[r#"
         --- stderr
-        error: read is denied fs.read of "secret.txt": the user rule `deny fs.read "secret.txt"` decides; the rule `allow read "secret.txt"` would allow it
+        error: read is denied fs.read of "secret.txt": the user rule `deny fs.read "secret.txt"` decides; that rule would have to change
 
-        hint: haft call --allow read read '{"path":"secret.txt"}'
+        hint: haft permissions list --source
         --- status 3
     "#]]);
     world.check(
@@ -114,9 +114,9 @@ fn an_untrusted_manifest_weakens_nothing_of_it() {
         hint: haft trust /world/work/haft.toml
 
         warning: your own configuration denies, so `ask read "secret.txt"` of a manifest that is not trusted does not hold
-        error: read is denied fs.read of "secret.txt": the user rule `deny fs.read "secret.txt"` decides; the rule `allow read "secret.txt"` would allow it
+        error: read is denied fs.read of "secret.txt": the user rule `deny fs.read "secret.txt"` decides; that rule would have to change
 
-        hint: haft call --allow read read '{"path":"secret.txt"}'
+        hint: haft permissions list --source
         --- status 3
     "#]]);
 }

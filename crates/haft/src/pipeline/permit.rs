@@ -88,7 +88,10 @@ pub(super) fn reasons_to_ask(
         RuleAction::Allow => Vec::new(),
         RuleAction::Deny => {
             let mut grounds = decision.grounds();
-            grounds.remedies.extend(allowing_remedies(judged, rules, connection));
+            // A denial of a person is lifted by changing the rule, and not by a rule that outranks it.
+            if !decision.is_written_deny() {
+                grounds.remedies.extend(allowing_remedies(judged, rules, connection));
+            }
             let because = explain(&decision, ReasonReader::Model);
             let refusal = grounds.into_refusal(ErrorCode::PermissionDenied, because);
             return Err(Box::new(refusal));
