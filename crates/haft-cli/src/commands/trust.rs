@@ -25,7 +25,8 @@ use haft_app::{split_privileged, unconfirmed_user_file};
 ///
 /// Prints what the manifest grants. Only its present content at its present place is trusted: after a change it may only
 /// narrow again. If the content was trusted before, the command shows the lines that changed since then. At a terminal, it
-/// asks before it trusts them. Manifests that haft itself wrote or changed need no trust again.
+/// asks before it trusts them. With --yes, and without a terminal, as in a script, it trusts them at once. Manifests that haft
+/// itself wrote or changed need no trust again.
 ///
 /// Your own configuration, ~/.config/haft/haft.toml, needs no trust at first. After haft wrote it or you trusted it, each
 /// other content is trusted once like a manifest.
@@ -46,7 +47,7 @@ pub(crate) struct TrustArgs {
     /// Trust it no longer
     #[arg(long)]
     revoke: bool,
-    /// Trust the changes without asking
+    /// Trust the changes without the question at the terminal
     #[arg(long, conflicts_with = "revoke")]
     yes: bool,
 }
