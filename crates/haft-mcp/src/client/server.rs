@@ -197,7 +197,8 @@ impl McpServer {
             McpCallAnswer::Result(result) => output(name, &result).map_err(|mut err| {
                 let remedy = self.spec.failure_remedy.as_ref();
                 if let Some(advice) = remedy.and_then(|remedy| remedy(&err.message)) {
-                    err.message.push_str(&format!(" ({advice})"));
+                    // On its own line: the words of the server are searched for paths that the sandbox protects.
+                    err.message.push_str(&format!("\n{advice}"));
                 }
                 err
             }),

@@ -15,9 +15,9 @@ fn a_server_is_granted_nothing_unless_its_table_says_so() {
     assert_eq!(
         answer,
         format!(
-            "TOOL_FAILED: mcp server odd: FileNotFoundError: [Errno 2] No such file or directory: '{}' (the server is granted \
+            "TOOL_FAILED: mcp server odd: FileNotFoundError: [Errno 2] No such file or directory: '{}'\nthe server is granted \
              this: nothing; if it lacks something, name it with requires.fs.read, requires.fs.write or readable in [mcp.odd] \
-             of haft.toml)",
+             of haft.toml",
             notes.display()
         )
     );
@@ -30,8 +30,8 @@ fn a_server_is_granted_nothing_unless_its_table_says_so() {
     let answer = said(&call(&world, "odd_reach", &json!({"port": port})));
     assert_eq!(
         answer,
-        "TOOL_FAILED: mcp server odd: ConnectionRefusedError: [Errno 111] Connection refused (the server is granted this: \
-         nothing; if it lacks something, name it with requires.net.hosts in [mcp.odd] of haft.toml)"
+        "TOOL_FAILED: mcp server odd: ConnectionRefusedError: [Errno 111] Connection refused\nthe server is granted this: \
+         nothing; if it lacks something, name it with requires.net.hosts in [mcp.odd] of haft.toml"
     );
 }
 
@@ -57,7 +57,15 @@ fn what_is_granted_is_reached() {
     let notes = world.path("work/notes.txt");
     assert!(said(&call(&world, "odd_look", &json!({"path": notes}))).contains("FileNotFoundError"));
     let answer = said(&call(&world, "odd_write", &json!({"path": path})));
-    assert!(answer.contains("Read-only file system"), "{answer}");
+    assert_eq!(
+        answer,
+        format!(
+            "TOOL_FAILED: mcp server odd: OSError: [Errno 30] Read-only file system: '{}'\nthe server is granted this: reads \
+             src/**; if it lacks something, name it with requires.fs.write in [mcp.odd] of haft.toml",
+            path.display()
+        ),
+        "the advice names haft.toml, which the server did not touch"
+    );
 
     let world = with_server("well", "requires.fs.write = [\"out/**\"]\n");
     std::fs::create_dir(world.path("work/out")).unwrap();
