@@ -54,7 +54,8 @@ enum ToolsCommand {
     /// Offer a Python tool from now on
     ///
     /// Registers the directory of the file in haft.toml, as haft registry add does. A file beside haft.toml, or outside of its
-    /// directory, is first copied into the directory tools there. Then says whether the tool can be used.
+    /// directory, is first copied into the directory tools there. If the tool of the file cannot be used, haft says why and
+    /// changes nothing.
     Add {
         /// The file of a Python tool, or a directory of such files
         path: PathBuf,

@@ -375,17 +375,25 @@ fn a_python_tool_is_added_by_its_file() {
     );
     assert!(shown.contains("copied /world/elsewhere/double.py to tools/double.py"), "{shown}");
     assert_eq!(world.run(&["call", "double", "n=21"]), "42\n");
-    // A second file goes to the same directory, and one that is there stays.
+    // A second file goes to the same directory, and one that is there stays. The same file is only checked again.
     world.write("work/triple.py", &DOUBLE.replace("double", "triple").replace("2 * n", "3 * n"));
     world.run(&["tools", "add", "triple.py"]);
     assert_eq!(world.run(&["call", "triple", "n=2"]), "6\n");
     world.check(
         &["tools", "add", file.to_str().unwrap()],
         &expect![[r#"
+            tools: 2 tools, 0 errors, 0 warnings
+            --- status 0
+        "#]],
+    );
+    world.write("elsewhere/double.py", &DOUBLE.replace("2 * n", "n + n"));
+    world.check(
+        &["tools", "add", file.to_str().unwrap()],
+        &expect![[r#"
             --- stderr
-            error: tools/double.py exists already and is left as it is
+            error: tools/double.py exists already with another content and is left as it is: edit it, or put /world/elsewhere/double.py in its place
 
-            hint: haft registry check
+            hint: cp /world/elsewhere/double.py tools/double.py
             --- status 2
         "#]],
     );
@@ -404,4 +412,29 @@ fn a_python_tool_is_added_by_its_file() {
             --- status 2
         "#]],
     );
+}
+
+#[test]
+fn a_file_that_is_no_tool_changes_nothing() {
+    let world = World::with_files();
+    let broken = DOUBLE.replace("\"function\": \"run_double\",", "\"function\": \"double\",");
+    world.write("work/double.py", &broken);
+    let add = ["tools", "add", "./double.py"];
+    let refused = world.shown(&world.haft(&add).output().unwrap());
+    let first = "--- stderr\nerror: double.py is no tool that can be offered, so nothing was changed\ndouble.py:";
+    assert!(refused.starts_with(first), "{refused}");
+    assert!(refused.contains("  mend: ") && refused.ends_with("--- status 1\n"), "{refused}");
+    assert_eq!(crate::world::names(&world.path("work")), ["double.py", "notes.txt", "src"]);
+    // Once it is mended, the same command adds it.
+    world.write("work/double.py", DOUBLE);
+    world.run(&add);
+    assert_eq!(world.run(&["call", "double", "n=21"]), "42\n");
+    // A file in its own directory is not offered either, and haft.toml stays as it is.
+    let manifest = world.read("work/haft.toml");
+    world.write("work/more/double_again.py", &broken);
+    assert_eq!(
+        world.haft(&["tools", "add", "more/double_again.py"]).output().unwrap().status.code(),
+        Some(1)
+    );
+    assert_eq!(world.read("work/haft.toml"), manifest);
 }

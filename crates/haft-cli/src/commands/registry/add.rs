@@ -5,10 +5,11 @@ use std::io::Write as _;
 use std::path::{Component, Path, PathBuf};
 
 use clap::Args;
+use haft_python::{ToolFileProblem, ToolFileSeverity};
 use serde::Serialize;
 
 use super::check::{self, RegistryCheckReport as Check};
-use super::directory_scan::scan_entries;
+use super::directory_scan::{ScannedDirectory, scan_entries};
 use crate::arguments::cli_context::CliContext;
 use crate::error::{CommandError, CommandResult};
 use crate::manifest_edit::{ManifestEdit, ManifestPlace};
@@ -16,7 +17,7 @@ use crate::views::output;
 use crate::views::path_text::shown;
 use haft_app::manifest::PythonEntry;
 use haft_app::python::PythonDirectories;
-use haft_app::{python, settings};
+use haft_app::{python, quote, settings};
 
 /// The directory beside haft.toml for tools that lie elsewhere.
 const TOOLS_DIRECTORY: &str = "tools";
@@ -72,8 +73,18 @@ pub(crate) async fn add_path(path: &Path, cx: &CliContext) -> CommandResult {
     let is_known = |directory: &Path| known.iter().any(|entry| entry.is_at(directory));
     let has_own_directory = is_known(&parent) || parent != home && parent.starts_with(&home);
     let directory = if has_own_directory { parent } else { home.join(TOOLS_DIRECTORY) };
-    if !has_own_directory {
-        copy_into(&file, &directory)?;
+    let copy = if has_own_directory { None } else { copy_into(&file, &directory)? };
+    let entry = known.iter().find(|entry| entry.is_at(&directory)).cloned();
+    let entry = entry.unwrap_or_else(|| PythonEntry::of_directory(directory.clone()));
+    if let Err(err) = check_file(&file, entry, cx).await {
+        // Nothing is changed because of a file that cannot be used.
+        if let Some(copy) = copy {
+            copy.take_back();
+        }
+        return Err(err);
+    }
+    if let Some(copy) = &copy {
+        output::print_note(format_args!("copied {} to {}", file.display(), shown(&copy.path)));
     }
     if is_known(&directory) {
         return check::run(Some(&directory), cx).await;
@@ -81,24 +92,89 @@ pub(crate) async fn add_path(path: &Path, cx: &CliContext) -> CommandResult {
     run(RegistryAddArgs::of_directory(directory), cx).await
 }
 
-/// Copies a file into a directory, which is made if it is not there. Overwrites nothing.
-fn copy_into(file: &Path, directory: &Path) -> Result<(), CommandError> {
+/// Checks that the tool of a file can be offered. `entry` is its directory, or the one that holds a copy of the file.
+async fn check_file(
+    file: &Path,
+    entry: PythonEntry,
+    cx: &CliContext,
+) -> Result<(), CommandError> {
+    let settings = cx.resolve_settings()?;
+    let directory = entry.dir.clone();
+    let mut entries = settings.python.entries.clone();
+    entries.retain(|known| !known.is_at(&directory));
+    entries.push(entry);
+    let scanned = scan_entries(&settings, entries, &cx.host).await?;
+    let scanned = scanned.into_iter().find(|one| one.entry.is_at(&directory));
+    let Some(ScannedDirectory { contents, .. }) = scanned else { return Ok(()) };
+    let found = contents.map_err(CommandError::usage)?;
+    let name = file.file_name().unwrap_or_default();
+    let errors = found.checked.problems.iter().filter(|problem| {
+        problem.severity == ToolFileSeverity::Error && *problem.file == *name
+    });
+    let errors: Vec<String> = errors
+        .map(|problem| ToolFileProblem { file: shown(file), ..problem.clone() }.to_string())
+        .collect();
+    if errors.is_empty() {
+        return Ok(());
+    }
+    let again = format!("haft tools add {}", quote::shell(&shown(file)));
+    let message = format!(
+        "{} is no tool that can be offered, so nothing was changed\n{}",
+        shown(file),
+        errors.join("\n")
+    );
+    Err(CommandError::failed(message).hint(again))
+}
+
+/// A file that was copied, which is taken back if it is no tool.
+struct CopiedFile {
+    path: PathBuf,
+    /// The directory, if it was made for the file.
+    made: Option<PathBuf>,
+}
+
+impl CopiedFile {
+    /// Removes the copy, and the directory that was made for it.
+    fn take_back(self) {
+        // Files that cannot be removed are named by the next try.
+        let _ = std::fs::remove_file(&self.path);
+        if let Some(directory) = &self.made {
+            let _ = std::fs::remove_dir(directory);
+        }
+    }
+}
+
+/// Copies a file into a directory, which is made if it is not there. Overwrites nothing. Returns `None` if the same file lies
+/// there already.
+fn copy_into(file: &Path, directory: &Path) -> Result<Option<CopiedFile>, CommandError> {
     let name = file.file_name().expect("a file has a name");
     let (copy, failed) = (directory.join(name), |err: &dyn std::fmt::Display| {
         CommandError::failed(format!("{} cannot be written: {err}", directory.join(name).display()))
     });
-    std::fs::create_dir_all(directory).map_err(|err| failed(&err))?;
     let text = std::fs::read(file)
         .map_err(|err| CommandError::usage(format!("{} cannot be read: {err}", file.display())))?;
-    let made = std::fs::OpenOptions::new().write(true).create_new(true).open(&copy);
-    match made.and_then(|mut made| made.write_all(&text)) {
-        Ok(()) => {
-            output::print_note(format_args!("copied {} to {}", file.display(), shown(&copy)));
-            Ok(())
+    let made = (!directory.exists()).then(|| directory.to_owned());
+    std::fs::create_dir_all(directory).map_err(|err| failed(&err))?;
+    let new = std::fs::OpenOptions::new().write(true).create_new(true).open(&copy);
+    match new {
+        Ok(mut new) => {
+            let copied = CopiedFile { path: copy, made };
+            if let Err(err) = new.write_all(&text) {
+                copied.take_back();
+                return Err(failed(&err));
+            }
+            Ok(Some(copied))
         }
         Err(err) if err.kind() == std::io::ErrorKind::AlreadyExists => {
-            let message = format!("{} exists already and is left as it is", shown(&copy));
-            Err(CommandError::usage(message).hint("haft registry check"))
+            if std::fs::read(&copy).is_ok_and(|known| known == text) {
+                return Ok(None);
+            }
+            let (from, to) = (shown(file), shown(&copy));
+            let message = format!(
+                "{to} exists already with another content and is left as it is: edit it, or put {from} in its place"
+            );
+            let again = format!("cp {} {}", quote::shell(&from), quote::shell(&to));
+            Err(CommandError::usage(message).hint(again))
         }
         Err(err) => Err(failed(&err)),
     }
