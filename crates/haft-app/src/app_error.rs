@@ -9,6 +9,8 @@ use haft_contract::RunId;
 use haft_journal::JournalError;
 use haft_model::ModelError;
 
+use crate::server_package::RegistryPackage;
+
 /// Says why an application cannot do its work.
 ///
 /// Its text is the message alone. A front end words [`AppError::next`] for its reader,
@@ -68,6 +70,13 @@ pub enum NextStep {
     LogIn(String),
     /// Install the program of this MCP server once, and start it instead of downloading it.
     InstallServer(Box<ServerInstall>),
+    /// Install the package of a registry that this MCP server is. Its settings stay as they are.
+    InstallPackage {
+        /// The server.
+        server: String,
+        /// The package.
+        package: RegistryPackage,
+    },
     /// Check the skills.
     CheckSkills,
     /// Check the agents.

@@ -67,6 +67,7 @@ pub use listed_rules::{ListedRule, RuleOrigin, list_rules};
 pub mod mcp_servers;
 pub mod python;
 pub mod records;
+pub mod server_package;
 pub mod sidecars;
 pub mod skills;
 pub mod undo;

@@ -3,6 +3,7 @@
 //! messages of a server.
 
 mod grants;
+mod packages;
 mod remote;
 mod runners;
 mod server_paths;
@@ -34,6 +35,7 @@ use crate::program_files::{
     runs_from_start,
 };
 use crate::python::KeyedTextCache;
+use crate::server_package::RegistryPackage;
 
 pub use self::grants::grant_summary;
 pub use self::remote::authorization;
@@ -60,14 +62,22 @@ pub struct McpBridge {
     servers: McpServers,
     /// The processes of local servers, with their grants.
     extensions: ServerProcesses,
+    /// The packages of servers that are not installed for this user.
+    missing_packages: BTreeMap<String, RegistryPackage>,
     /// The environment of the servers.
     host: AppHost,
 }
 
 impl McpSettings {
     /// Returns the servers of a manifest that lies in `directory`.
-    pub fn resolve_entries(entries: BTreeMap<String, ServerEntry>, directory: &Path) -> Self {
+    pub fn resolve_entries(
+        entries: BTreeMap<String, ServerEntry>,
+        directory: &Path,
+        host: &AppHost,
+    ) -> Self {
+        let user_data = host.user_data();
         let placed = |entry: ServerEntry| {
+            let entry = packages::place_user_data(entry, user_data.as_deref());
             server_paths::resolve_program_path(entry.resolve_paths(directory), directory)
         };
         let placed = entries.into_iter().map(|(name, entry)| (name, placed(entry)));
@@ -209,7 +219,13 @@ impl McpBridge {
                 None => spec,
             }
         });
-        Self { servers: McpServers::new(specs, &cache), extensions, host: host.clone() }
+        let servers = McpServers::new(specs, &cache);
+        let user_data = host.user_data();
+        let missing = settings.enabled().filter_map(|(name, entry)| {
+            Some((name.clone(), packages::missing_package(entry, user_data.as_deref())?))
+        });
+        let missing_packages = missing.collect();
+        Self { servers, extensions, missing_packages, host: host.clone() }
     }
 
     /// Ends all servers, and waits for that.
@@ -236,7 +252,9 @@ impl McpBridge {
     ) -> Result<OmittedTools, AppError> {
         let failed = self.servers.discover_tools_for(discovery).await;
         for (name, err) in &failed {
-            let step = login_step(err).unwrap_or_else(|| NextStep::TestServer(name.clone()));
+            let install = || Some(install_step(name, self.missing_packages.get(name)?));
+            let step = login_step(err).or_else(install);
+            let step = step.unwrap_or_else(|| NextStep::TestServer(name.clone()));
             self.host.warn_with(err.message.clone(), step);
         }
         let found = self.servers.tools(&|id| taken_id_message(registry, id));
@@ -458,12 +476,20 @@ pub fn unusable(
     let failed = AppError::failed(err.message.clone());
     let step = || {
         let entry = entry?;
-        grants::start_step(name, entry, err, environment(&entry.env, host).is_ok())
+        match packages::missing_package(entry, host.user_data().as_deref()) {
+            Some(package) => Some(install_step(name, &package)),
+            None => grants::start_step(name, entry, err, environment(&entry.env, host).is_ok()),
+        }
     };
     match login_step(err).or_else(step) {
         Some(step) => failed.next(step),
         None => failed,
     }
+}
+
+/// Returns the installation of the package that a server is.
+fn install_step(server: &str, package: &RegistryPackage) -> NextStep {
+    NextStep::InstallPackage { server: server.to_owned(), package: package.clone() }
 }
 
 /// Returns the login that a server wants, if that is why it cannot be used.

@@ -232,8 +232,9 @@ pub fn resolve_with(
     let python = PythonDirectories { entries };
     let user_configuration = user.file;
     let user_directory = user_configuration.as_ref().map_or(directory, ManifestFile::directory);
-    let mut mcp = McpSettings::resolve_entries(manifest.mcp, directory)
-        .overridden_by(McpSettings::resolve_entries(user.manifest.mcp, user_directory), host);
+    let of_user = McpSettings::resolve_entries(user.manifest.mcp, user_directory, host);
+    let mut mcp =
+        McpSettings::resolve_entries(manifest.mcp, directory, host).overridden_by(of_user, host);
     let notify_of_user = user.manifest.notify.into_iter().map(|it| it.resolve_paths(user_directory));
     let notify_of_workspace = manifest.notify.into_iter().map(|it| it.resolve_paths(directory));
     let places = [std::slice::from_ref(&root), &roots].concat();

@@ -138,6 +138,11 @@ impl ManifestEdit {
         self.before != PriorTrust::Absent
     }
 
+    /// Returns whether the file holds as it is.
+    pub(crate) fn is_trusted(&self) -> bool {
+        self.before != PriorTrust::Untrusted
+    }
+
     /// Returns what a text at the place of the file says.
     pub(crate) fn parse(&self, file: &ManifestFile) -> Result<Manifest, CommandError> {
         Ok(match self.place {
@@ -205,7 +210,7 @@ impl ManifestEdit {
         replace_file(changed.path(), changed.text(), mode).map_err(cannot_write)?;
         // Reading gives the path of the file as trust is recorded for it.
         let file = if is_new { ManifestFile::read(changed.path())? } else { changed };
-        let is_trusted = self.before != PriorTrust::Untrusted;
+        let is_trusted = self.is_trusted();
         if is_trusted && self.before != PriorTrust::Named {
             self.trust.grant(&file, SystemClock.now_ms())?;
         }

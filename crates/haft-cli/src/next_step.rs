@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use haft_app::quote;
+use haft_app::server_package::PackageRegistry;
 use haft_app::{NextStep, ServerInstall};
 
 /// Returns the commands that install the program of a server, and start it in place of the server's command.
@@ -31,6 +32,13 @@ pub(crate) fn command_of(step: &NextStep) -> String {
         NextStep::LogIn(name) => format!("haft mcp login {name}"),
         NextStep::InstallServer(install) => {
             format!("{}:\n{}", install.problem, install_commands(install))
+        }
+        NextStep::InstallPackage { server, package } => {
+            let flag = match package.registry {
+                PackageRegistry::Npm => "--npm",
+                PackageRegistry::PyPi => "--pypi",
+            };
+            format!("haft mcp add {server} {flag} {}", quote::shell(&package.spec()))
         }
         NextStep::CheckSkills => "haft skills check".to_owned(),
         NextStep::CheckAgents => "haft agents check".to_owned(),

@@ -81,6 +81,7 @@ pub(super) const MODULE_ORDER: &[ModuleOrder] = &[
     ModuleOrder {
         crate_name: "haft-app",
         modules: &[
+            "server_package",
             "app_error",
             "calendar",
             "environment",

@@ -6,6 +6,7 @@ use std::ffi::OsString;
 use crate::app_error::ServerInstall;
 use crate::manifest::ServerEntry;
 use crate::quote;
+use crate::server_package::PackageRegistry;
 
 /// Words that a command begins with, and whose packages it downloads then.
 const RUNNERS: [(&[&str], PackageRegistry); 11] = [
@@ -27,15 +28,6 @@ const PACKAGE_OPTIONS: [&str; 4] = ["--from", "--package", "--spec", "-p"];
 const OFFLINE: [(&str, &str); 2] = [("npm_config_offline", "true"), ("UV_OFFLINE", "1")];
 /// Where servers are installed, in what is said here and in the documentation.
 const PLACE: &str = "~/.local/share/mcp";
-
-/// The registry from which a server is downloaded.
-#[derive(Clone, Copy)]
-enum PackageRegistry {
-    /// The registry of Node.
-    Npm,
-    /// The registry of Python.
-    PyPi,
-}
 
 /// A server that is downloaded when it is started.
 pub struct Download<'a> {

@@ -11,8 +11,10 @@ use crate::arguments::cli_context::CliContext;
 use crate::error::{CommandError, CommandResult, CommandStatus};
 use crate::manifest_edit::{ManifestEdit, ManifestPlace};
 use crate::next_step::install_commands;
-use haft_app::manifest::server_name_problem;
+use haft_app::host::AppHost;
+use haft_app::manifest::{ServerEntry, server_name_problem};
 use haft_app::mcp_servers::{Download, grant_summary};
+use haft_app::server_package::{PackageRegistry, RegistryPackage, USER_DATA};
 
 /// The server to add.
 #[derive(Clone, Args)]
@@ -27,12 +29,13 @@ pub(crate) struct McpAddArgs {
     url: Option<String>,
     /// Package of npm that is the server: haft installs it into a separate directory, without its scripts
     ///
-    /// The directory is ~/.local/share/haft/mcp/NAME. Everything that npm install takes is a package: a name, a name with a
-    /// version, a file or a directory. npm runs as you do; the server runs confined.
-    #[arg(long, value_name = "PACKAGE", conflicts_with_all = ["url", "command", "pypi"])]
+    /// The directory is below ~/.local/share/haft/mcp. All projects share a package of the same version. Everything that npm
+    /// install takes is a package: a name, a name with a version, a file or a directory. npm runs as you do; the server runs
+    /// confined.
+    #[arg(long, value_name = "PACKAGE", conflicts_with_all = ["url", "pypi"])]
     npm: Option<String>,
     /// Package of PyPI that is the server: haft installs it into a separate virtual environment
-    #[arg(long, value_name = "PACKAGE", conflicts_with_all = ["url", "command"])]
+    #[arg(long, value_name = "PACKAGE", conflicts_with = "url")]
     pypi: Option<String>,
     /// Variable of haft's environment that the server is given, such as a token (can be repeated)
     #[arg(long, value_name = "VARIABLE", conflicts_with = "url")]
@@ -61,7 +64,7 @@ pub(crate) struct McpAddArgs {
     /// Accepted for older scripts: haft.toml stays trusted without a question
     #[arg(long, hide = true)]
     yes: bool,
-    /// The program that is the server, and its arguments
+    /// The program that is the server, and its arguments; with --npm or --pypi, only the arguments
     #[arg(last = true, required_unless_present_any = ["url", "npm", "pypi"])]
     command: Vec<String>,
 }
@@ -93,7 +96,9 @@ impl McpAddArgs {
         let current = cx.host.working_directory()?;
         let absolute = |path: &String| current.join(path).to_string_lossy().into_owned();
         args.readable = args.readable.iter().map(absolute).collect();
-        if let Some(program) = args.command.first_mut().filter(|program| program.contains('/')) {
+        let is_program = args.package().is_none();
+        let program = args.command.first_mut().filter(|program| is_program && program.contains('/'));
+        if let Some(program) = program {
             *program = absolute(program);
         }
         Ok(args)
@@ -113,7 +118,10 @@ pub(super) fn run(args: &McpAddArgs, cx: &CliContext) -> CommandResult {
     }
     let place = ManifestPlace::of_option(args.user);
     let edit = ManifestEdit::open(place, &cx.setting_args, &cx.host)?;
-    if edit.parse(&edit.file)?.mcp.contains_key(&name) {
+    if let Some(known) = edit.parse(&edit.file)?.mcp.get(&name) {
+        if let Some(package) = missing_package(known, package.as_ref(), &cx.host) {
+            return install_again(&name, &package, &edit, cx);
+        }
         let path = edit.file.path().display();
         let message = format!("a server {name} is in {path} already");
         let user = if args.user { " --user" } else { "" };
@@ -121,7 +129,7 @@ pub(super) fn run(args: &McpAddArgs, cx: &CliContext) -> CommandResult {
     }
     let mut args = args.placed(cx)?;
     if let Some(package) = &package {
-        args.command = package.install(&name, &cx.host)?;
+        args.command.insert(0, package.install(&name, &cx.host)?);
     }
     let entry = text_of(&name, &args)?;
     let text = edit.with_entry(&entry)?;
@@ -158,6 +166,44 @@ pub(super) fn run(args: &McpAddArgs, cx: &CliContext) -> CommandResult {
     let verb = if changed.is_new { "wrote" } else { "added to" };
     let path = changed.file.path().display();
     cx.print_answer(&answer, || format!("{verb} {path}\n{entry}\n{about}{next}\n"))?;
+    Ok(CommandStatus::Done)
+}
+
+/// Returns the package of a known server, if it is the one that a person named and this user did not install it yet. The
+/// manifest names its version.
+fn missing_package(
+    known: &ServerEntry,
+    named: Option<&ServerPackage<'_>>,
+    host: &AppHost,
+) -> Option<RegistryPackage> {
+    let program = known.words().next()?;
+    let package = RegistryPackage::of_manifest_word(program)?;
+    let is_there = || Some(host.user_data()?.join(program.strip_prefix(USER_DATA)?).exists());
+    let is_meant = named?.of_registry()?.includes(&package);
+    (is_meant && is_there() != Some(true)).then_some(package)
+}
+
+/// Installs the package of a server that is in the manifest, as another user left it. The manifest stays as it is.
+fn install_again(
+    name: &str,
+    package: &RegistryPackage,
+    edit: &ManifestEdit,
+    cx: &CliContext,
+) -> CommandResult {
+    let spec = package.spec();
+    let named = match package.registry {
+        PackageRegistry::Npm => ServerPackage::Npm(&spec),
+        PackageRegistry::PyPi => ServerPackage::PyPi(&spec),
+    };
+    named.install(name, &cx.host)?;
+    let manifest = edit.file.path();
+    let answer = McpAddReport { manifest, created: false, trusted: edit.is_trusted(), name };
+    cx.print_answer(&answer, || {
+        format!(
+            "installed {spec} for the server {name} of {}, which stays as it is\nsee whether it works: haft mcp test {name}\n",
+            manifest.display()
+        )
+    })?;
     Ok(CommandStatus::Done)
 }
 

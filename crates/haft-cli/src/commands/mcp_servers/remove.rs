@@ -5,10 +5,12 @@ use std::path::Path;
 use clap::Args;
 use serde::Serialize;
 
+use super::package::directory_of_program;
 use crate::arguments::cli_context::CliContext;
 use crate::error::{CommandError, CommandResult, CommandStatus};
 use crate::manifest_edit::{ManifestEdit, ManifestPlace};
-use haft_app::settings;
+use crate::views::output;
+use haft_app::{quote, settings};
 
 /// The server to remove.
 #[derive(Args)]
@@ -38,11 +40,11 @@ pub(super) fn run(args: &McpRemoveArgs, cx: &CliContext) -> CommandResult {
         return Err(settings::no_manifest(edit.file.directory()).into());
     }
     let mut expected = edit.parse(&edit.file)?;
-    if expected.mcp.remove(&args.name).is_none() {
+    let Some(removed) = expected.mcp.remove(&args.name) else {
         let path = edit.file.path().display();
         let message = format!("no server is called {:?} in {path}", args.name);
         return Err(CommandError::usage(message).hint("haft mcp list"));
-    }
+    };
     let text = edit.without_entry("mcp", &args.name, &expected)?;
     let changed = edit.write(text)?;
     let path = changed.file.path();
@@ -50,5 +52,12 @@ pub(super) fn run(args: &McpRemoveArgs, cx: &CliContext) -> CommandResult {
     cx.print_answer(&answer, || {
         format!("removed {} from {}\n{}", args.name, path.display(), changed.trust_note())
     })?;
+    let program = removed.words().next();
+    if let Some(directory) = program.and_then(|word| directory_of_program(word, &cx.host)) {
+        output::print_note(format_args!(
+            "its package stays, because other projects may use it; to remove it: rm -r {}",
+            quote::shell(&directory.to_string_lossy())
+        ));
+    }
     Ok(CommandStatus::Done)
 }
