@@ -40,7 +40,7 @@ use haft_app::host::AppHost;
 use haft_app::settings::EffectiveSettings;
 use stop_tokens::PlanStopTokens;
 
-pub(crate) use allow_list::{NODES_LISTED_MAX, dangerous, is_name_of};
+pub(crate) use allow_list::{NODES_LISTED_MAX, dangerous, dangerous_ids, is_name_of};
 pub(crate) use end::{plan_status, print_end, print_output};
 pub(crate) use plan_file::{PlanText, invalid_plan_error, problem_line, unreadable_plan_error};
 

@@ -94,11 +94,12 @@ pub(crate) async fn run(args: DoArgs, cx: &CliContext) -> CommandResult {
     let run = compose::new_run(cx.host.now_ms())?;
     let models = Some(named_models(args.model.choice(), &settings, &cx.host));
     let work = PlanRun { plan, tools, run, start: RunStartMode::New, input: given, models };
+    let dangerous = plan_run::dangerous_ids(&work.plan);
     let driven = plan_run::drive(work, &args.drive, &cx.setting_args, settings, &cx.host).await?;
     if cx.setting_args.json {
         plan_run::print_output(&driven, &cx.setting_args)?;
     }
-    plan_run::print_end(&driven, &args.drive, &args.model, &cx.setting_args);
+    plan_run::print_end(&driven, &dangerous, &args.drive, &args.model, &cx.setting_args);
     let status = plan_run::plan_status(&driven);
     match driven.trace.ending {
         // A person who stopped the plan wants no answer from it.

@@ -1,6 +1,22 @@
 //! `haft plan`: checks, draws, makes and runs plans. Each subcommand has a file below `plan/`. `haft run` and `haft resume` are
 //! other names of two of them.
 
+/// A small plan, as the help shows it.
+macro_rules! sample_plan {
+    () => {
+        "\
+A plan:
+  {
+    \"nodes\": [
+      {\"id\": 0, \"tool\": \"grep\", \"inputs\": {\"pattern\": \"TODO\"}, \"depends_on\": []},
+      {\"id\": 1, \"tool\": \"write\", \"depends_on\": [0],
+       \"inputs\": {\"path\": \"todo.txt\", \"content\": \"{{STEPS.0}}\"}}
+    ],
+    \"final_output_node\": 0
+  }"
+    };
+}
+
 mod check;
 pub(crate) mod make;
 mod show;
@@ -19,13 +35,15 @@ use crate::programs;
 /// A plan is a JSON text: nodes that call tools, which of them wait for which, and whose output is the output of the
 /// whole. docs/plans.md describes it.
 #[derive(Args)]
-#[command(after_long_help = "\
+#[command(after_long_help = concat!("\
 Examples:
   haft plan run report.json
   haft plan resume last
   haft plan check report.json
   haft plan show report.json
-  haft plan show report.json --format svg > report.svg")]
+  haft plan show report.json --format svg > report.svg
+
+", sample_plan!()))]
 pub(crate) struct PlanArgs {
     #[command(subcommand)]
     pub(crate) command: PlanCommand,

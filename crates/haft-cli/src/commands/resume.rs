@@ -3,8 +3,10 @@
 
 use clap::Args;
 use haft_journal::RunQuery;
-use haft_plan::drive::{PlanRunError, RunStartMode, finished_plan, recorded_plan};
-use haft_plan::{PlanInput, check};
+use haft_plan::drive::{
+    PlanRunError, PlanRunResult, RunStartMode, finished_plan, recorded_plan,
+};
+use haft_plan::{Plan, PlanInput, PlanToolCatalogue, check};
 
 use crate::arguments::candidates;
 use crate::arguments::cli_context::CliContext;
@@ -21,7 +23,7 @@ use haft_app::{quote, records};
 /// Go on with the run of a plan that was stopped or killed
 ///
 /// The plan and its input are those of the record. Nodes that have ended are recalled with their outputs and not repeated;
-/// the rest runs as with haft run, by the present rules and tools. If the end of a call was not recorded, haft repeats it
+/// the rest runs as with haft plan run, by the present rules and tools. If the end of a call was not recorded, haft repeats it
 /// only if that is safe. If it is not, you have to say whether the call happened: haft asks at a terminal, and elsewhere the
 /// run stops there and haft runs show prints the command to type.
 ///
@@ -33,12 +35,12 @@ use haft_app::{quote, records};
 #[derive(Args)]
 #[command(after_long_help = "\
 Examples:
-  haft resume nightly
-  haft resume nightly --allow bash
-  haft resume nightly --retry-failed
-  haft resume nightly --anyway
-  haft resume nightly --on temporal
-  haft runs settle nightly/n3/0/1/1 happened && haft resume nightly
+  haft plan resume nightly
+  haft plan resume nightly --allow bash
+  haft plan resume nightly --retry-failed
+  haft plan resume nightly --anyway
+  haft plan resume nightly --on temporal
+  haft runs settle nightly/n3/0/1/1 happened && haft plan resume nightly
 
 What was allowed by --allow is not kept with the run: name it again.")]
 pub(crate) struct ResumeArgs {
@@ -144,22 +146,18 @@ pub(crate) async fn run(
         PlanRunError::Journal(err) => CommandError::from(err),
         err => CommandError::failed(err).hint(format!("haft runs show {run}")),
     })?;
-    if let Some(finished) = finished {
-        let tools = AvailableTools::find(&settings, &cx.host).await?;
-        let catalogue = plan_run::catalogue(tools.offered(), &settings, &cx.host);
-        plan_run::show_finished(&plan, &catalogue, &finished, &cx.setting_args).await?;
-        plan_run::print_output(&finished, &cx.setting_args)?;
-        plan_run::print_end(&finished, &args.drive, &args.model, &cx.setting_args);
-        return Ok(plan_run::plan_status(&finished));
-    }
     let tools = AvailableTools::find(&settings, &cx.host).await?;
-    let given = input.as_ref().map_or(PlanInput::Absent, PlanInput::Given);
     let catalogue = plan_run::catalogue(tools.offered(), &settings, &cx.host);
+    if let Some(finished) = finished {
+        return print_finished(&finished, (&plan, &catalogue), &args, cx).await;
+    }
+    let given = input.as_ref().map_or(PlanInput::Absent, PlanInput::Given);
     let plan = check(&plan, &catalogue, given)
         .map_err(|problems| plan_run::invalid_plan_error(&format!("of run {run}"), &problems))?;
     plan_run::check_model_named(&plan, &args.model, &settings, &cx.host)?;
     let start = if args.retry_failed { RunStartMode::RetryFailed } else { RunStartMode::Resume };
     let models = models.map(|open| open(args.model.choice(), &settings, &cx.host));
+    let dangerous = plan_run::dangerous_ids(&plan);
     let mut work = PlanRun { plan, tools, run, start, input, models };
     let may_ask = !args.drive.headless && !cx.setting_args.json;
     let driven = loop {
@@ -175,6 +173,22 @@ pub(crate) async fn run(
         work.start = RunStartMode::Resume;
     };
     plan_run::print_output(&driven, &cx.setting_args)?;
-    plan_run::print_end(&driven, &args.drive, &args.model, &cx.setting_args);
+    plan_run::print_end(&driven, &dangerous, &args.drive, &args.model, &cx.setting_args);
     Ok(plan_run::plan_status(&driven))
+}
+
+/// Prints the end of a run that is finished, as it was recorded. Nothing is executed.
+async fn print_finished(
+    finished: &PlanRunResult,
+    (plan, catalogue): (&Plan, &PlanToolCatalogue),
+    args: &ResumeArgs,
+    cx: &CliContext,
+) -> CommandResult {
+    plan_run::show_finished(plan, catalogue, finished, &cx.setting_args).await?;
+    plan_run::print_output(finished, &cx.setting_args)?;
+    // A plan that does not fit the present tools is not run again as it is.
+    let checked = check(plan, catalogue, PlanInput::Unknown).ok();
+    let dangerous = checked.map(|plan| plan_run::dangerous_ids(&plan)).unwrap_or_default();
+    plan_run::print_end(finished, &dangerous, &args.drive, &args.model, &cx.setting_args);
+    Ok(plan_run::plan_status(finished))
 }

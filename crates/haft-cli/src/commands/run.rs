@@ -29,18 +29,18 @@ use haft_app::compose::AvailableTools;
 /// A node of a plan may also be a task for an agent, which asks a model (--model), or a question to a person, who answers at
 /// the terminal. Each call of such an agent is judged, confined and recorded like the calls of the plan.
 ///
-/// After an interrupt, running calls end and no new ones begin; a second one cancels the running calls. haft resume continues
-/// a run that was stopped or killed at any moment: finished calls are recalled and not repeated.
+/// After an interrupt, running calls end and no new ones begin; a second one cancels the running calls. haft plan resume
+/// continues a run that was stopped or killed at any moment: finished calls are recalled and not repeated.
 #[derive(Args)]
 #[command(after_long_help = "\
 Examples:
-  haft run report.json
-  haft run report.json --input '{\"path\":\"src\"}'
-  haft run report.json --input @input.json --parallel 4
-  haft run release.json --allow bash --allow write
-  haft run release.json --dry-run
-  haft run release.json --on temporal
-  haft run report.json --json | jq 'select(.event == \"result\") | .trace'
+  haft plan run report.json
+  haft plan run report.json --input '{\"path\":\"src\"}'
+  haft plan run report.json --input @input.json --parallel 4
+  haft plan run release.json --allow bash --allow write
+  haft plan run release.json --dry-run
+  haft plan run release.json --on temporal
+  haft plan run report.json --json | jq 'select(.event == \"result\") | .trace'
 
 The exit status is 0 if the plan came to its output, 3 if a node that stops the
 plan was refused, 4 if a call of it may or may not have happened, and else 1. A
@@ -106,8 +106,9 @@ pub(crate) async fn run(
             .await;
     }
     plan_run::check_model_named(&work.plan, &args.model, &settings, &cx.host)?;
+    let dangerous = plan_run::dangerous_ids(&work.plan);
     let driven = plan_run::drive(work, &args.drive, &cx.setting_args, settings, &cx.host).await?;
     plan_run::print_output(&driven, &cx.setting_args)?;
-    plan_run::print_end(&driven, &args.drive, &args.model, &cx.setting_args);
+    plan_run::print_end(&driven, &dangerous, &args.drive, &args.model, &cx.setting_args);
     Ok(plan_run::plan_status(&driven))
 }

@@ -191,6 +191,11 @@ pub(crate) fn dangerous(plan: &CheckedPlan) -> Vec<&str> {
     plan.dangerous_tools().into_iter().map(|contract| contract.id.as_str()).collect()
 }
 
+/// Returns the ids of the dangerous tools that a plan calls, each once.
+pub(crate) fn dangerous_ids(plan: &CheckedPlan) -> Vec<ToolId> {
+    plan.dangerous_tools().into_iter().map(|contract| contract.id.clone()).collect()
+}
+
 /// Returns whether this is the tool's id, or its wire name.
 pub(crate) fn is_name_of(name: &str, id: &ToolId) -> bool {
     name == id.as_str() || name == id.wire_name()

@@ -1,11 +1,11 @@
 //! The end of a plan: the exit status, the summary and the next command. The nodes were reported while they ran.
 
-use haft_contract::{Envelope, EnvelopeMetadata, ErrorCode};
+use haft_contract::{Envelope, EnvelopeMetadata, ErrorCode, Remedy, ToolId};
 use haft_plan::drive::{PlanEnding, PlanRunResult};
 use haft_plan::{NodeError, NodeStatus, TracedNode};
 use serde_json::json;
 
-use super::DriveArgs;
+use super::{DriveArgs, is_name_of};
 use crate::arguments::hint;
 use crate::arguments::setting_args::SettingArgs;
 use crate::error::{CommandError, CommandStatus};
@@ -58,9 +58,11 @@ pub(crate) fn print_output(
     Ok(())
 }
 
-/// Prints how a plan ended. If it did not succeed, prints the next command too.
+/// Prints how a plan ended. If it did not succeed, prints the next command too. `dangerous` are the dangerous tools that the
+/// plan calls.
 pub(crate) fn print_end(
     driven: &PlanRunResult,
+    dangerous: &[ToolId],
     args: &DriveArgs,
     model: &ModelArgs,
     setting_args: &SettingArgs,
@@ -103,7 +105,12 @@ pub(crate) fn print_end(
             let refusal = denied.and_then(|error| error.refusal.as_deref());
             let advice = refusal.map(remedy::terminal_advice).unwrap_or_default();
             match (advice.options, advice.command) {
-                (Some(options), _) => {
+                (Some(mut options), _) => {
+                    // The next refusal would be about another tool, so the command names all that are left.
+                    let named = refusal.map_or(&[][..], |refusal| &refusal.remedies);
+                    for tool in tools_to_name(driven, dangerous, setting_args, named) {
+                        options.push_str(&format!(" --allow {tool}"));
+                    }
                     resume_command(driven, Some(&options), args, model, setting_args)
                 }
                 (None, Some(command)) => command,
@@ -122,6 +129,25 @@ pub(crate) fn print_end(
     };
     let hint = hint::with_journal_options(&next, setting_args);
     output::print_error(&message, Some(&hint));
+}
+
+/// Returns the dangerous tools of nodes that did not succeed, without those that the user named and those of remedies.
+fn tools_to_name<'a>(
+    driven: &PlanRunResult,
+    dangerous: &'a [ToolId],
+    setting_args: &SettingArgs,
+    remedies: &[Remedy],
+) -> Vec<&'a ToolId> {
+    let is_left = |tool: &ToolId| {
+        let mut nodes = driven.trace.nodes.iter();
+        nodes.any(|node| node.tool == *tool && node.status != NodeStatus::Succeeded)
+    };
+    let is_named = |tool: &ToolId| {
+        let mut allowed = setting_args.allow.iter();
+        allowed.any(|name| is_name_of(name, tool))
+            || remedies.contains(&Remedy::AllowTool(tool.clone()))
+    };
+    dangerous.iter().filter(|tool| is_left(tool) && !is_named(tool)).collect()
 }
 
 /// Returns the node because of which the plan has no output, or was halted.

@@ -130,6 +130,31 @@ fn a_dangerous_tool_runs_only_if_it_was_named() {
 }
 
 #[test]
+fn all_dangerous_tools_that_are_left_are_named_at_once() {
+    let world = world();
+    world.write(
+        "work/two.json",
+        r#"{"nodes": [
+            {"id": 0, "tool": "bash", "inputs": {"cmd": "echo a"}, "depends_on": []},
+            {"id": 1, "tool": "write", "inputs": {"path": "a", "content": "{{STEPS.0.output}}"}, "depends_on": [0]},
+            {"id": 2, "tool": "apply_patch", "inputs": {"patch": "{{STEPS.0.output}}"}, "depends_on": [1]}
+        ], "final_output_node": 1}"#,
+    );
+    let hint = |args: &[&str]| {
+        let shown = world.shown(&world.haft(args).output().unwrap());
+        let hint = shown.lines().find_map(|line| line.strip_prefix("hint: ")).map(str::to_owned);
+        hint.unwrap_or_else(|| panic!("{shown}"))
+    };
+    let first = hint(&["run", "two.json", "--run", "r1"]);
+    assert_eq!(first, "haft resume r1 --allow bash --allow apply_patch --allow write");
+    let some = hint(&["run", "two.json", "--run", "r2", "--allow", "write"]);
+    assert_eq!(some, "haft resume r2 --allow write --allow bash --allow apply_patch");
+    let words: Vec<&str> = first.split(' ').skip(1).collect();
+    world.haft(&words).output().unwrap();
+    assert_eq!(world.read("work/a"), "a\n", "what succeeded needs no name any more");
+}
+
+#[test]
 fn what_rules_deny_is_denied_in_a_plan_too() {
     let world = world();
     let rule = "[[permissions]]\npermission = \"bash\"\npattern = \"echo *\"\naction = \"deny\"\n";

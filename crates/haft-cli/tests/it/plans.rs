@@ -107,6 +107,33 @@ fn everything_that_is_wrong_is_said_at_once() {
 }
 
 #[test]
+fn a_command_that_is_to_be_retried_is_to_be_declared() {
+    let world = world();
+    let plan = r#"{"nodes": [{"id": 0, "tool": "bash", "inputs": {"cmd": "make"}, "depends_on": [], "retry": 1}], "final_output_node": 0}"#;
+    world.check_with_input(&["plan", "check", "-"], plan, &expect![[r#"
+        node 0: retry: bash changes something each time it is called, and a failed attempt may have done so already: leave retry out, or if the command is safe to repeat, declare it under [[commands]] of the manifest with effect = "idempotent", and call that [retry_of_once]
+        --- status 1
+    "#]]);
+}
+
+#[test]
+fn the_plan_in_the_help_is_valid() {
+    let world = world();
+    for args in [&["plan", "--help"][..], &["plan", "check", "--help"]] {
+        let help = world.run(args);
+        let plan = help.split("A plan:\n").nth(1).and_then(|rest| rest.split("\n\n").next());
+        world.check_with_input(
+            &["plan", "check", "-"],
+            plan.unwrap_or_else(|| panic!("{help}")),
+            &expect![[r#"
+                standard input is valid: 2 nodes, dangerous tools: write
+                --- status 0
+            "#]],
+        );
+    }
+}
+
+#[test]
 fn a_file_that_is_no_plan_says_why() {
     let world = world();
     world.check(

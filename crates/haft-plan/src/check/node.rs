@@ -176,9 +176,16 @@ fn check_tool<'a>(
         Effect::Once => tool.contract.accepts_key,
     };
     if node.retry > 0 && !may_be_repeated {
+        let instead = match tool.contract.requires.shell.is_empty() {
+            true => "use a tool that is safe to repeat",
+            false => {
+                "if the command is safe to repeat, declare it under [[commands]] of the manifest with effect = \"idempotent\", and \
+                 call that"
+            }
+        };
         let message = format!(
             "{id} changes something each time it is called, and a failed attempt may have done so already: \
-             leave retry out, or use a tool that is safe to repeat"
+             leave retry out, or {instead}"
         );
         check.problems.push_for_node(node.id, "retry", Code::RetryOfOnce, message);
     }

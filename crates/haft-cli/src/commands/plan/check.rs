@@ -15,15 +15,17 @@ use haft_app::compose;
 
 /// Check a plan, and print all of its problems
 ///
-/// The plan is checked against the tools that are on offer, as haft run does: form, ids, tools and their inputs,
+/// The plan is checked against the tools that are on offer, as haft plan run does: form, ids, tools and their inputs,
 /// dependencies and references. Each problem is one line: the node, the field, what was found and expected, and a stable
-/// code. The rules are not checked; haft run --dry-run does that. The exit status is 1 if the plan has problems.
+/// code. The rules are not checked; haft plan run --dry-run does that. The exit status is 1 if the plan has problems.
 #[derive(Args)]
-#[command(after_long_help = "\
+#[command(after_long_help = concat!("\
 Examples:
   haft plan check report.json
   haft plan check report.json --input '{\"path\":\"src\"}'
-  generate-plan | haft plan check - --json")]
+  generate-plan | haft plan check - --json
+
+", sample_plan!()))]
 pub(crate) struct PlanCheckArgs {
     /// The plan, or - for standard input
     file: PathBuf,

@@ -29,5 +29,10 @@ pub(super) fn resume_note(
         None => return None,
     };
     let command = hint::with_journal_options(&command, settings);
-    Some(format!("Then go on with the {what}:\n  {command}"))
+    // The journal does not keep what a process was allowed.
+    let again = match what {
+        "plan" => ", and name again what you allowed with --allow or --allow-host",
+        _ => "",
+    };
+    Some(format!("Then go on with the {what}{again}:\n  {command}"))
 }

@@ -195,7 +195,7 @@ fn what_was_killed_is_gone_on_with_and_nothing_is_repeated() {
     "#]]);
     assert_eq!(world.read("work/log"), "first\nordered\n");
     let shown = world.run(&["runs", "show", "r1"]);
-    assert!(shown.contains("Then go on with the plan:\n  haft resume r1\n"), "{shown}");
+    assert!(shown.contains("Then go on with the plan, and name again what you allowed with --allow or --allow-host:\n  haft resume r1\n"), "{shown}");
     world.run(&["runs", "settle", "r1/n1/0/1/1", "happened"]);
     assert_eq!(world.run(&["resume", "r1", "--allow", "bash"]), "first\nordered\nlast\n");
     assert_eq!(world.read("work/log"), "first\nordered\nlast\n");
