@@ -35,7 +35,7 @@ Tools        call, bash      Call a tool: haft call read path=README.md
 Plans        plan            Run, resume, check, draw and make plans
 History      log, show       List the runs; show one: haft show last
              diff, undo      See what a run changed; bring it back
-             runs, inspect
+             runs, inspect   Follow calls live: haft runs tail
 Permissions  permissions     See, explain and change what agents may do
              asks, trust     Answer what waits; let a haft.toml take effect
 Connect      connect         Set up Claude Code, Codex, Zed and others

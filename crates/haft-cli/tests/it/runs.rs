@@ -440,6 +440,41 @@ fn tail_follows_and_ends_when_interrupted() {
 }
 
 #[test]
+fn tail_shows_this_workspace_unless_all_are_wanted() {
+    let world = world_with_run();
+    std::fs::create_dir(world.path("other")).unwrap();
+    let elsewhere = |args: &[&str]| {
+        let output = world.haft(args).current_dir(world.path("other")).output().unwrap();
+        assert!(output.status.success(), "{}", world.shown(&output));
+    };
+    elsewhere(&["call", "--run", "r2", "glob", r#"{"pattern":"*"}"#]);
+    let follow = |args: &[&str]| {
+        let mut command = world.haft(args);
+        let command = command.current_dir(world.path("other")).stdout(Stdio::piped());
+        let mut tail = command.stderr(Stdio::null()).spawn().unwrap();
+        let lines = BufReader::new(tail.stdout.take().unwrap()).lines();
+        let calls = lines.map(|line| {
+            let row: Value = serde_json::from_str(&line.unwrap()).unwrap();
+            row["call"].as_str().unwrap().to_owned()
+        });
+        (tail, calls)
+    };
+    let (mut tail, mut calls) = follow(&["runs", "tail", "--json"]);
+    assert_eq!(calls.next().unwrap(), "r2/main/0/1/1");
+    world.run(&["call", "--run", "r3", "glob", r#"{"pattern":"*"}"#]);
+    elsewhere(&["call", "--run", "r2", "glob", r#"{"pattern":"a"}"#]);
+    assert_eq!(calls.next().unwrap(), "r2/main/0/1/2", "what other workspaces do is not shown");
+    tail.kill().unwrap();
+    tail.wait().unwrap();
+
+    let (mut tail, calls) = follow(&["runs", "tail", "--all", "--json"]);
+    let last: Vec<String> = calls.take(8).collect();
+    assert_eq!(last[5..], ["r2/main/0/1/1", "r3/main/0/1/1", "r2/main/0/1/2"]);
+    tail.kill().unwrap();
+    tail.wait().unwrap();
+}
+
+#[test]
 fn tail_ends_when_nobody_reads() {
     let world = world_with_run();
     let mut tail = world.haft(&["runs", "tail"]).stdout(Stdio::piped()).spawn().unwrap();

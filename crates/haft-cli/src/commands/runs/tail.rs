@@ -3,7 +3,7 @@
 mod view;
 
 use std::cmp::Reverse;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::io::{self, IsTerminal as _};
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +20,7 @@ use super::addressed::AddressedCall;
 use super::{find_named_run, text};
 use crate::arguments::candidates;
 use crate::arguments::cli_context::CliContext;
-use crate::arguments::latest::{check_run_name, no_journal_error, unknown_run_error};
+use crate::arguments::latest::{self, check_run_name, no_journal_error, unknown_run_error};
 use crate::commands::undo::snapshot_history;
 use crate::error::{CommandError, CommandResult, CommandStatus};
 use crate::signals;
@@ -35,19 +35,24 @@ pub(crate) const TAIL_POLL_MS: u64 = 200;
 
 /// Follow calls as they are recorded
 ///
-/// A call with an effect appears twice: when it is about to execute, and when its outcome is known; once more when you settle
-/// it. Begins with the latest calls, and ends after an interrupt or when the reader closes the pipe. A session of an agent is
-/// followed with the sessions of its subagents. A terminal shows short ids, changed files, refusals and durations in colours.
+/// Shows the calls of this workspace, or with --all those of all workspaces. A call with an effect appears twice: when it is
+/// about to execute, and when its outcome is known; once more when you settle it. Begins with the latest calls, and ends after
+/// an interrupt or when the reader closes the pipe. A session of an agent is followed with the sessions of its subagents. A
+/// terminal shows short ids, changed files, refusals and durations in colours.
 #[derive(Args)]
 #[command(after_long_help = "\
 Examples:
   haft runs tail
   haft runs tail last
+  haft runs tail --all
   haft runs tail --json | jq .tool")]
 pub(super) struct RunsTailArgs {
     /// Only the calls of this run and of its subagents; last is the one that was used last in this workspace
     #[arg(add = candidates::runs())]
     run: Option<String>,
+    /// Calls of all workspaces
+    #[arg(long, conflicts_with = "run")]
+    all: bool,
 }
 
 pub(super) async fn run(
@@ -82,13 +87,22 @@ pub(super) async fn run(
         // The manifest has an error, which does not keep calls from being shown.
         Err(_) => compose::snapshots::history(&journal, place, None, &cx.host),
     };
-    let mut followed = match &args.run {
-        None => None,
-        Some(name) => Some(FollowedRuns::find(name, &journal, &history, cx).await?),
+    let mut followed = match (&args.run, &settings) {
+        (Some(name), _) => {
+            FollowedCalls::OfRun(FollowedRuns::find(name, &journal, &history, cx).await?)
+        }
+        (None, Ok(settings)) if !args.all => FollowedCalls::OfWorkspace(WorkspaceRuns {
+            root: latest::workspace(settings)?,
+            known: HashMap::new(),
+        }),
+        (None, _) => FollowedCalls::All,
     };
     let mut view = TailView::new(Arc::clone(&journal), history.clone());
-    let mut calls = latest_calls(&*journal, followed.as_ref()).await?;
-    let mut last_change = calls.last().map_or(0, |call| call.change);
+    let newest = CallQuery { limit: 1, order: CallOrder::Latest, ..CallQuery::default() };
+    let mut last_change = journal.calls(newest).await?.first().map_or(0, |call| call.change);
+    let mut calls = latest_calls(&*journal, &followed).await?;
+    // What is recorded meanwhile comes below.
+    calls.retain(|call| call.change <= last_change);
     loop {
         for call in &calls {
             print_call(call, &mut view, cx).await?;
@@ -104,9 +118,75 @@ pub(super) async fn run(
         };
         calls = journal.calls(after).await?;
         last_change = calls.last().map_or(last_change, |call| call.change);
-        if let Some(followed) = &mut followed {
-            followed.retain(&mut calls, &history).await?;
+        followed.retain(&mut calls, &*journal, &history).await?;
+    }
+}
+
+/// The calls that are shown.
+enum FollowedCalls {
+    All,
+    OfWorkspace(WorkspaceRuns),
+    OfRun(FollowedRuns),
+}
+
+impl FollowedCalls {
+    /// Leaves the calls that are shown.
+    async fn retain(
+        &mut self,
+        calls: &mut Vec<CallRow>,
+        journal: &dyn Journal,
+        history: &SnapshotHistory,
+    ) -> Result<(), CommandError> {
+        match self {
+            Self::All => Ok(()),
+            Self::OfWorkspace(runs) => runs.retain(calls, journal).await,
+            Self::OfRun(followed) => followed.retain(calls, history).await,
         }
+    }
+}
+
+/// The runs of a workspace.
+struct WorkspaceRuns {
+    root: String,
+    /// The runs met so far, and whether each is one of them.
+    known: HashMap<RunId, bool>,
+}
+
+impl WorkspaceRuns {
+    /// Leaves the calls of these runs.
+    async fn retain(
+        &mut self,
+        calls: &mut Vec<CallRow>,
+        journal: &dyn Journal,
+    ) -> Result<(), CommandError> {
+        for call in &*calls {
+            let run = &call.scope.run;
+            if !self.known.contains_key(run) {
+                let query = RunQuery { without_counts: true, ..RunQuery::of_run(run.clone()) };
+                let found = journal.runs(query).await?;
+                let is_here = found.first().is_some_and(|row| row.root == self.root);
+                self.known.insert(run.clone(), is_here);
+            }
+        }
+        calls.retain(|call| self.known.get(&call.scope.run) == Some(&true));
+        Ok(())
+    }
+
+    /// Returns the runs that were used last, as many as a tail begins with calls.
+    async fn used_last(&self, journal: &dyn Journal) -> Result<Vec<RunId>, CommandError> {
+        let mut runs = Vec::new();
+        let mut query = RunQuery::default();
+        // A run that was begun before all others may have been used after them, so this reads all of them.
+        loop {
+            let page = journal.runs(query.clone()).await?;
+            let Some(oldest) = page.last() else { break };
+            query.before = Some(oldest.id.clone());
+            let here = page.into_iter().filter(|run| run.root == self.root);
+            runs.extend(here.map(|run| (Reverse(run.last_call_at_ms), run.id)));
+        }
+        runs.sort();
+        runs.truncate(usize::try_from(TAIL_CALLS).unwrap_or(usize::MAX));
+        Ok(runs.into_iter().map(|(_, run)| run).collect())
     }
 }
 
@@ -156,18 +236,19 @@ impl FollowedRuns {
 /// Returns the calls that a tail begins with, the earliest first.
 async fn latest_calls(
     journal: &dyn Journal,
-    followed: Option<&FollowedRuns>,
+    followed: &FollowedCalls,
 ) -> Result<Vec<CallRow>, CommandError> {
     let latest = CallQuery { limit: TAIL_CALLS, order: CallOrder::Latest, ..CallQuery::default() };
-    let mut calls = Vec::new();
-    match followed {
-        None => calls = journal.calls(latest).await?,
-        Some(followed) => {
-            for run in &followed.all {
-                let of_run = CallQuery { run: Some(run.clone()), ..latest.clone() };
-                calls.extend(journal.calls(of_run).await?);
-            }
+    let runs: Vec<Option<RunId>> = match followed {
+        FollowedCalls::All => vec![None],
+        FollowedCalls::OfWorkspace(runs) => {
+            runs.used_last(journal).await?.into_iter().map(Some).collect()
         }
+        FollowedCalls::OfRun(followed) => followed.all.iter().cloned().map(Some).collect(),
+    };
+    let mut calls = Vec::new();
+    for run in runs {
+        calls.extend(journal.calls(CallQuery { run, ..latest.clone() }).await?);
     }
     calls.sort_by_key(|call| Reverse(call.change));
     calls.truncate(usize::try_from(TAIL_CALLS).unwrap_or(usize::MAX));
