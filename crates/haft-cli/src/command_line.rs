@@ -37,6 +37,12 @@ pub(crate) fn report_clap_error(mut err: clap::Error) -> CommandStatus {
     {
         err.insert(ContextKind::InvalidArg, ContextValue::String(variable));
     }
+    if let Some(word) = text(ContextKind::InvalidSubcommand)
+        && let Some(commands) = commands_meant_by(&word, &words)
+    {
+        let commands = commands.iter().map(|command| (*command).to_owned()).collect();
+        err.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(commands));
+    }
     if wants_json(&words) {
         // The part up to the first blank line is the error; the usage of the command follows it.
         let text = err.render().to_string();
@@ -48,6 +54,21 @@ pub(crate) fn report_clap_error(mut err: clap::Error) -> CommandStatus {
     }
     let _ = err.print();
     CommandStatus::Usage
+}
+
+/// Words that people try, and the commands that do what they mean.
+const OTHER_WORDS: [(&[&str], &[&str]); 4] = [
+    (&["forbid", "deny", "block"], &["permissions deny"]),
+    (&["allow"], &["permissions allow"]),
+    (&["tail", "watch", "follow"], &["runs tail"]),
+    (&["add"], &["permissions allow", "permissions deny"]),
+];
+
+/// Returns the commands that a word means that no command has. `add` is a word of other commands, too.
+fn commands_meant_by(word: &str, words: &[OsString]) -> Option<&'static [&'static str]> {
+    let is_of_permissions = words.iter().any(|word| word == "permissions" || word == "policy");
+    let known = OTHER_WORDS.iter().find(|(others, _)| others.contains(&word))?;
+    (word != "add" || is_of_permissions).then_some(known.1)
 }
 
 fn wants_json(words: &[OsString]) -> bool {

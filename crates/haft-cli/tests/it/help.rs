@@ -56,6 +56,25 @@ fn the_version_and_a_missing_command() {
 }
 
 #[test]
+fn words_that_people_try_lead_to_the_command() {
+    let world = World::new();
+    let tip = |args: &[&str]| {
+        let shown = world.shown(&world.haft(args).output().unwrap());
+        let tip = shown.lines().find_map(|line| line.trim().strip_prefix("tip: "));
+        assert!(shown.ends_with("--- status 2\n"), "{shown}");
+        tip.unwrap_or("none").to_owned()
+    };
+    let one = |command: &str| format!("a similar subcommand exists: '{command}'");
+    assert_eq!(tip(&["forbid", "fs.read", ".env"]), one("permissions deny"));
+    assert_eq!(tip(&["tail"]), one("runs tail"));
+    assert_eq!(tip(&["watch", "--json"]), one("runs tail"));
+    let both = "some similar subcommands exist: 'permissions allow', 'permissions deny'";
+    assert_eq!(tip(&["permissions", "add", "bash"]), both);
+    assert_eq!(tip(&["policy", "forbid"]), one("permissions deny"));
+    assert!(!tip(&["sessions", "add"]).contains("permissions"));
+}
+
+#[test]
 fn every_shell_gets_completions() {
     let world = World::new();
     for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
