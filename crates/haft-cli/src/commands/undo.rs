@@ -87,8 +87,11 @@ pub(crate) async fn run(args: UndoArgs, cx: &CliContext) -> CommandResult {
     let options = recording_options(&roots, overwrite, settings.snapshots.as_ref());
     let options = options.map_err(CommandError::failed)?;
     let roots = Arc::new(roots);
+    let force = if args.force { "--force " } else { "" };
+    let command = format!("haft undo {force}{}", named_in_command(&of));
     let report = |restored: &[RestoreReport], call: Option<&str>| {
-        UndoReport { of: &of, roots: &roots, restored, unrecorded: &unrecorded, call }
+        let (roots, unrecorded, command) = (&*roots, &unrecorded, &command);
+        UndoReport { of: &of, roots, restored, unrecorded, call, command }
             .print_report(cx.setting_args.json)
     };
     let is_as_before = rehearsed.iter().all(|root| root.paths.is_empty());
@@ -222,14 +225,18 @@ pub(super) fn print_remarks(roots: &[RootChanges]) {
     }
 }
 
-/// Returns the error with the command that helps.
-fn explained(err: UndoRefusal, of: &CallSelection) -> CommandError {
-    let named = match of {
+/// Returns the words that name these calls in a command.
+fn named_in_command(of: &CallSelection) -> String {
+    match of {
         CallSelection::Call(call) => call.to_string(),
         CallSelection::After(call) => format!("--to {call}"),
         CallSelection::Run(run) => run.to_string(),
-    };
-    let again = format!("haft undo --force {named}");
+    }
+}
+
+/// Returns the error with the command that helps.
+fn explained(err: UndoRefusal, of: &CallSelection) -> CommandError {
+    let again = format!("haft undo --force {}", named_in_command(of));
     match &err {
         UndoRefusal::Held { run, .. } => {
             let hint = format!("haft runs show {run}");

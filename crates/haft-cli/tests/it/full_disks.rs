@@ -76,7 +76,7 @@ haft runs verify
         error: nothing was recorded of what call r1/main/0/1/3 changed: the state before it is not known: the snapshot store could not write an object: No space left on device (os error 28); the state after it is not known: the snapshot store could not write an object: No space left on device (os error 28)
         --- status 1
         --- status 0
-        undo modified a
+        restored a
         undone by call run_XXXXXXXXXXXXXXXXXXXXXXXXXX/main/0/1/1; to take that back: haft undo run_XXXXXXXXXXXXXXXXXXXXXXXXXX/main/0/1/1
         --- status 0
         three

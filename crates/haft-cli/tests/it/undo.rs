@@ -190,10 +190,10 @@ fn what_changed_since_is_in_the_way_unless_it_is_forced() {
     world.check(
         &["undo", "--force", "--dry-run", "r1"],
         &expect![[r#"
-            undo modified notes.txt
-            undo modified src/main.rs
+            would restore notes.txt
+            would restore src/main.rs
             --- stderr
-            nothing was changed: that is what undoing would do
+            nothing was changed yet: this is what `haft undo --force r1` would do
             --- status 0
         "#]],
     );
@@ -220,7 +220,7 @@ fn a_run_goes_back_to_where_it_was() {
     world.check(
         &["undo", "r1"],
         &expect![[r#"
-            undo removed notes.txt
+            brought back notes.txt
             --- stderr
             undone by call run_XXXXXXXXXXXXXXXXXXXXXXXXXX/main/0/1/1; to take that back: haft undo run_XXXXXXXXXXXXXXXXXXXXXXXXXX/main/0/1/1
             --- status 0

@@ -3,15 +3,13 @@
 use std::path::Path;
 
 use haft::{CallSelection, RootChanges};
-use haft_snapshot::{PathChangeKind, RestoreReport, SkipReason, quote_path};
+use haft_snapshot::{PathChange, PathChangeKind, PathState, RestoreReport, SkipReason, quote_path};
 use serde_json::{Value, json};
 
 use super::UnrecordedCall;
 use crate::error::{CommandResult, CommandStatus};
 use crate::views::output;
-use haft_app::undo::{
-    changed_repositories, headline, report_json, selection_words, skip_reason_text,
-};
+use haft_app::undo::{changed_repositories, report_json, selection_words, skip_reason_text};
 
 /// The report about an undo.
 pub(super) struct UndoReport<'a> {
@@ -22,6 +20,24 @@ pub(super) struct UndoReport<'a> {
     pub(super) unrecorded: &'a [UnrecordedCall],
     /// The call that undid it; none if nothing was changed.
     pub(super) call: Option<&'a str>,
+    /// The command that undoes it.
+    pub(super) command: &'a str,
+}
+
+/// Returns what undoing a change does to its path: what was done, or what would be.
+fn restoring_line(change: &PathChange, is_done: bool) -> String {
+    let (done, planned) = match change.kind() {
+        PathChangeKind::Added => ("removed", "would remove"),
+        PathChangeKind::Removed => ("brought back", "would bring back"),
+        PathChangeKind::Kind
+        | PathChangeKind::Content
+        | PathChangeKind::Mode
+        | PathChangeKind::Unknown => ("restored", "would restore"),
+    };
+    // The state that the undo makes, or removes.
+    let state = change.before.as_ref().or(change.after.as_ref());
+    let slash = if matches!(state, Some(PathState::Directory { .. })) { "/" } else { "" };
+    format!("{} {}{slash}", if is_done { done } else { planned }, quote_path(&change.path))
 }
 
 impl UndoReport<'_> {
@@ -86,12 +102,13 @@ impl UndoReport<'_> {
             for change in root.changes() {
                 // The state of an unknown path is not known, so only its restoring is shown below.
                 if change.kind() != PathChangeKind::Unknown && paths.remove(&change.path) {
-                    output::write_data(&format!("undo {}", headline(&change)))?;
+                    output::write_data(&restoring_line(&change, self.call.is_some()))?;
                 }
             }
             // These include removed directories in which something is restored.
+            let verb = if self.call.is_some() { "brought back" } else { "would bring back" };
             for path in &paths {
-                output::write_data(&format!("bring back {}", quote_path(path)))?;
+                output::write_data(&format!("{verb} {}", quote_path(path)))?;
             }
             for left in &restored.skipped {
                 let (path, reason) = (quote_path(&left.path), skip_reason_text(left.reason));
@@ -113,7 +130,10 @@ impl UndoReport<'_> {
                 "undone by call {call}; to take that back: haft undo {call}"
             )),
             None if self.restored.iter().any(|root| !root.paths.is_empty()) => {
-                output::print_note("nothing was changed: that is what undoing would do");
+                let command = self.command;
+                output::print_note(format_args!(
+                    "nothing was changed yet: this is what `{command}` would do"
+                ));
             }
             None if !is_all => {}
             None if self.roots.iter().all(|root| root.paths().is_empty()) => {

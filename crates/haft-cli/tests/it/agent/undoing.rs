@@ -75,11 +75,11 @@ fn what_subagents_did_is_taken_back_with_the_session() {
     "#]]
     .assert_eq(&stage.shown(&["diff", "--stat", "last"]));
     expect![[r#"
-        undo added back.txt
-        undo added deep.txt
-        undo added fore.txt
-        undo added opaque.txt
-        undo added own.txt
+        removed back.txt
+        removed deep.txt
+        removed fore.txt
+        removed opaque.txt
+        removed own.txt
         --- stderr
         last is session ses_1, begun at 2000-01-01T00:00:00.000Z and used at 2000-01-01T00:00:00.000Z: Write all
         undone by call run_XXXXXXXXXXXXXXXXXXXXXXXXXX/main/0/1/1; to take that back: haft undo run_XXXXXXXXXXXXXXXXXXXXXXXXXX/main/0/1/1

@@ -64,7 +64,7 @@ fn calls_of_which_nothing_was_recorded_are_named_and_make_an_undo_partial() {
     world.check(
         &["undo", "r1"],
         &expect![[r#"
-            undo modified notes.txt
+            restored notes.txt
             --- stderr
             warning: nothing was recorded of what call r1/main/0/1/2 changed: snapshots were off, or haft died before it could record what it did
             warning: partly undone: nothing is known of what 1 call changed
@@ -92,20 +92,20 @@ fn only_what_is_brought_back_is_listed_as_undone() {
             args,
             &if args.len() == 3 {
                 expect![[r#"
-                    undo added made/x
-                    undo removed notes.txt
+                    would remove made/x
+                    would bring back notes.txt
                     --- stderr
                     warning: would be partly undone: 3 of 5 paths are not as before
                     large stays: it was not recorded: larger than files may be
                     pipe does not come back: it was not recorded: neither a file nor a directory nor a link
                     made stays: something that is not to be removed is in it
-                    nothing was changed: that is what undoing would do
+                    nothing was changed yet: this is what `haft undo r1` would do
                     --- status 5
                 "#]]
             } else {
                 expect![[r#"
-                    undo added made/x
-                    undo removed notes.txt
+                    removed made/x
+                    brought back notes.txt
                     --- stderr
                     warning: partly undone: 3 of 5 paths are not as before
                     large stays: it was not recorded: larger than files may be
@@ -159,8 +159,8 @@ fn what_was_recorded_of_a_directory_that_grew_too_large_comes_back() {
     world.check(
         &["undo", "r1"],
         &expect![[r#"
-            bring back ign/gone
-            bring back ign/i
+            brought back ign/gone
+            brought back ign/i
             --- stderr
             warning: partly undone: 1 of 3 paths is not as before
             ign keeps what came into it: it became too large to be recorded
@@ -270,7 +270,7 @@ fn what_git_changed_for_itself_is_named_and_not_undone() {
     "#]],
     );
     world.check(&["undo", "r1/main/0/1/1"], &expect![[r#"
-        undo modified notes.txt
+        restored notes.txt
         --- stderr
         warning: partly undone: git's own files were changed, which are not recorded
         .git was changed and is not recorded (refs, the index, objects): it stays as it is
