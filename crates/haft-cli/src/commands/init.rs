@@ -6,6 +6,7 @@ mod questions;
 use std::fs::{DirBuilder, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::Path;
 
 use clap::Args;
 use serde::Serialize;
@@ -59,7 +60,7 @@ next:
 
 #[derive(Serialize)]
 struct InitReport<'a> {
-    path: &'a std::path::Path,
+    path: &'a Path,
 }
 
 /// Runs the command.
@@ -79,7 +80,10 @@ pub(crate) async fn run(args: &InitArgs, cx: &CliContext) -> CommandResult {
             }
             (path, OWNER_FILE_MODE)
         }
-        (false, Some(root)) => (root.join(FILE_NAME), SHARED_FILE_MODE),
+        (false, Some(root)) => {
+            check_directory(root)?;
+            (root.join(FILE_NAME), SHARED_FILE_MODE)
+        }
         (false, None) => (cx.host.working_directory()?.join(FILE_NAME), SHARED_FILE_MODE),
     };
     let text = match (args.user, args.all_settings) {
@@ -111,6 +115,21 @@ pub(crate) async fn run(args: &InitArgs, cx: &CliContext) -> CommandResult {
         if args.user { wrote } else { format!("{wrote}\n\n{NEXT_STEPS}") }
     })?;
     Ok(CommandStatus::Done)
+}
+
+/// Checks that the directory of a new manifest is there.
+fn check_directory(root: &Path) -> Result<(), CommandError> {
+    let shown = root.display();
+    match root.metadata() {
+        Ok(found) if found.is_dir() => Ok(()),
+        Ok(_) => Err(CommandError::usage(format!("{shown} is no directory: name one with --root"))),
+        Err(err) if err.kind() == io::ErrorKind::NotFound => {
+            let quoted = quote::shell(&root.to_string_lossy());
+            Err(CommandError::usage(format!("there is no directory {shown}: make it first"))
+                .hint(format!("mkdir -p {quoted} && haft init --root {quoted}")))
+        }
+        Err(err) => Err(CommandError::usage(format!("{shown} cannot be used: {err}"))),
+    }
 }
 
 #[cfg(test)]

@@ -366,6 +366,24 @@ fn init_writes_what_it_trusts_and_overwrites_nothing() {
     );
     assert_eq!(world.read("work/src/haft.toml"), world.read("work/haft.toml"));
     world.check(
+        &["init", "--root", "new place"],
+        &expect![[r#"
+        --- stderr
+        error: there is no directory new place: make it first
+
+        hint: mkdir -p 'new place' && haft init --root 'new place'
+        --- status 2
+    "#]],
+    );
+    world.check(
+        &["init", "--root", "notes.txt"],
+        &expect![[r#"
+        --- stderr
+        error: notes.txt is no directory: name one with --root
+        --- status 2
+    "#]],
+    );
+    world.check(
         &["trust"],
         &expect![[r#"
         /world/work/haft.toml is trusted; it grants nothing beyond the defaults
