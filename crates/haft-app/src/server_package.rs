@@ -122,9 +122,9 @@ fn is_npm_name(name: &str) -> bool {
     };
     let is_file = [".tgz", ".tar", ".tar.gz"].iter().any(|ending| name.ends_with(ending));
     match name.strip_prefix('@') {
-        Some(scoped) => scoped
-            .split_once('/')
-            .is_some_and(|(scope, name)| is_part(scope) && is_part(name)),
+        Some(scoped) => {
+            scoped.split_once('/').is_some_and(|(scope, name)| is_part(scope) && is_part(name))
+        }
         None => is_part(name) && !is_file,
     }
 }
@@ -153,9 +153,7 @@ fn is_exact(registry: PackageRegistry, version: &str) -> bool {
         && version.chars().all(is_plain)
         && match registry {
             // Of Node's versions, less than three numbers is a range.
-            PackageRegistry::Npm => {
-                core.split('.').count() == 3 && core.split('.').all(is_number)
-            }
+            PackageRegistry::Npm => core.split('.').count() == 3 && core.split('.').all(is_number),
             PackageRegistry::PyPi => true,
         }
 }
@@ -188,11 +186,30 @@ mod tests {
             }
         };
         let npm = [
-            "", "@", ".", "./b", "/tmp/b.tgz", "b.tgz", "~/b", "you/b", "@a", "@a/", "@a/../b", "b@^1", "b@1.x.0", "b@latest",
-            "b@1", "b@", "git+https://h/b.git", "b@npm:c@1.0.0", "@a/b@1.0.0/c", "b@1.0.0 c",
+            "",
+            "@",
+            ".",
+            "./b",
+            "/tmp/b.tgz",
+            "b.tgz",
+            "~/b",
+            "you/b",
+            "@a",
+            "@a/",
+            "@a/../b",
+            "b@^1",
+            "b@1.x.0",
+            "b@latest",
+            "b@1",
+            "b@",
+            "git+https://h/b.git",
+            "b@npm:c@1.0.0",
+            "@a/b@1.0.0/c",
+            "b@1.0.0 c",
         ];
         check(PackageRegistry::Npm, &npm);
-        let pypi = ["", "./b", "b.whl", "b>=1", "b==", "b==1.*", "b[", "b]", "b @ https://h/b", "-e"];
+        let pypi =
+            ["", "./b", "b.whl", "b>=1", "b==", "b==1.*", "b[", "b]", "b @ https://h/b", "-e"];
         check(PackageRegistry::PyPi, &pypi);
         let other = ["/opt/server", "{user-data}/x", "{user-data}/haft/mcp/local/b/bin/b"];
         for word in other {

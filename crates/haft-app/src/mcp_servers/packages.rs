@@ -40,9 +40,10 @@ mod tests {
     #[test]
     fn only_a_program_that_is_missing_is_to_be_installed() {
         let data = tempfile::tempdir().unwrap();
-        let entry: ServerEntry =
-            toml::from_str("command = [\"{user-data}/haft/mcp/npm/b@1.0.0/bin/b\", \"{user-data}/c\"]")
-                .unwrap();
+        let entry: ServerEntry = toml::from_str(
+            "command = [\"{user-data}/haft/mcp/npm/b@1.0.0/bin/b\", \"{user-data}/c\"]",
+        )
+        .unwrap();
         let placed = place_user_data(entry.clone(), Some(data.path()));
         let program = data.path().join("haft/mcp/npm/b@1.0.0/bin/b");
         let words: Vec<&String> = placed.words().collect();

@@ -3,9 +3,7 @@
 
 use clap::Args;
 use haft_journal::RunQuery;
-use haft_plan::drive::{
-    PlanRunError, PlanRunResult, RunStartMode, finished_plan, recorded_plan,
-};
+use haft_plan::drive::{PlanRunError, PlanRunResult, RunStartMode, finished_plan, recorded_plan};
 use haft_plan::{Plan, PlanInput, PlanToolCatalogue, check};
 
 use crate::arguments::candidates;

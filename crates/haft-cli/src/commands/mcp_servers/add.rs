@@ -97,7 +97,8 @@ impl McpAddArgs {
         let absolute = |path: &String| current.join(path).to_string_lossy().into_owned();
         args.readable = args.readable.iter().map(absolute).collect();
         let is_program = args.package().is_none();
-        let program = args.command.first_mut().filter(|program| is_program && program.contains('/'));
+        let program =
+            args.command.first_mut().filter(|program| is_program && program.contains('/'));
         if let Some(program) = program {
             *program = absolute(program);
         }

@@ -9,9 +9,7 @@ use std::time::SystemTime;
 
 use haft_app::host::AppHost;
 use haft_app::quote;
-use haft_app::server_package::{
-    PACKAGES_DIRECTORY, PackageRegistry, RegistryPackage, USER_DATA,
-};
+use haft_app::server_package::{PACKAGES_DIRECTORY, PackageRegistry, RegistryPackage, USER_DATA};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -103,10 +101,14 @@ impl ServerPackage<'_> {
                 let name = quote::shell(&package.name);
                 output::print_note(match (&package.version, package.registry) {
                     (None, PackageRegistry::Npm) => {
-                        format!("{shown} is installed already; another version: --npm {name}@VERSION")
+                        format!(
+                            "{shown} is installed already; another version: --npm {name}@VERSION"
+                        )
                     }
                     (None, PackageRegistry::PyPi) => {
-                        format!("{shown} is installed already; another version: --pypi {name}==VERSION")
+                        format!(
+                            "{shown} is installed already; another version: --pypi {name}==VERSION"
+                        )
                     }
                     (Some(_), _) => format!("{shown} is installed already"),
                 });
@@ -298,9 +300,7 @@ impl PackageDirectories {
     fn word_of(&self, directory: &Path) -> Result<String, CommandError> {
         let word = InstalledPackage::read(directory)
             .and_then(|record| self.manifest_path(&directory.join(record.program)));
-        word.ok_or_else(|| {
-            CommandError::failed(format!("{} has no program", directory.display()))
-        })
+        word.ok_or_else(|| CommandError::failed(format!("{} has no program", directory.display())))
     }
 
     /// Returns a path in the directory of the user's data as manifests name it.
@@ -318,8 +318,11 @@ pub(super) fn directory_of_program(word: &str, host: &AppHost) -> Option<PathBuf
     };
     // A registry or `local`, and the package. A server of an older haft has one directory.
     let below = inside.strip_prefix(PACKAGES_DIRECTORY).ok()?;
-    let directories = [PackageRegistry::Npm, PackageRegistry::PyPi].map(PackageRegistry::directory_name);
-    let is_kind = |first: &Path| first == Path::new(LOCAL) || directories.iter().any(|it| first == Path::new(it));
+    let directories =
+        [PackageRegistry::Npm, PackageRegistry::PyPi].map(PackageRegistry::directory_name);
+    let is_kind = |first: &Path| {
+        first == Path::new(LOCAL) || directories.iter().any(|it| first == Path::new(it))
+    };
     let first = Path::new(below.components().next()?.as_os_str());
     let depth = if is_kind(first) { 2 } else { 1 };
     let directory: PathBuf = below.components().take(depth).collect();
@@ -333,15 +336,18 @@ fn is_path(spec: &str) -> bool {
     let name = name.split('@').next().unwrap_or_default();
     let is_file = [".tgz", ".tar", ".tar.gz"].iter().any(|ending| spec.ends_with(ending));
     let slashes = name.matches('/').count();
-    is_file || spec.contains(':') || spec.starts_with(['.', '/', '~']) || slashes > usize::from(spec.starts_with('@'))
+    is_file
+        || spec.contains(':')
+        || spec.starts_with(['.', '/', '~'])
+        || slashes > usize::from(spec.starts_with('@'))
 }
 
 /// Removes a directory of haft's, if it is there.
 fn remove_directory(directory: &Path) -> Result<(), CommandError> {
     match fs::remove_dir_all(directory) {
-        Err(err) if err.kind() != std::io::ErrorKind::NotFound => Err(CommandError::failed(
-            format!("{} cannot be removed: {err}", directory.display()),
-        )),
+        Err(err) if err.kind() != std::io::ErrorKind::NotFound => {
+            Err(CommandError::failed(format!("{} cannot be removed: {err}", directory.display())))
+        }
         Ok(()) | Err(_) => Ok(()),
     }
 }

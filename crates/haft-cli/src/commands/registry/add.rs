@@ -93,11 +93,7 @@ pub(crate) async fn add_path(path: &Path, cx: &CliContext) -> CommandResult {
 }
 
 /// Checks that the tool of a file can be offered. `entry` is its directory, or the one that holds a copy of the file.
-async fn check_file(
-    file: &Path,
-    entry: PythonEntry,
-    cx: &CliContext,
-) -> Result<(), CommandError> {
+async fn check_file(file: &Path, entry: PythonEntry, cx: &CliContext) -> Result<(), CommandError> {
     let settings = cx.resolve_settings()?;
     let directory = entry.dir.clone();
     let mut entries = settings.python.entries.clone();
@@ -108,9 +104,10 @@ async fn check_file(
     let Some(ScannedDirectory { contents, .. }) = scanned else { return Ok(()) };
     let found = contents.map_err(CommandError::usage)?;
     let name = file.file_name().unwrap_or_default();
-    let errors = found.checked.problems.iter().filter(|problem| {
-        problem.severity == ToolFileSeverity::Error && *problem.file == *name
-    });
+    let errors =
+        found.checked.problems.iter().filter(|problem| {
+            problem.severity == ToolFileSeverity::Error && *problem.file == *name
+        });
     let errors: Vec<String> = errors
         .map(|problem| ToolFileProblem { file: shown(file), ..problem.clone() }.to_string())
         .collect();
