@@ -107,7 +107,7 @@ pub(crate) fn print_end(
             match (advice.options, advice.command) {
                 (Some(mut options), _) => {
                     // The next refusal would be about another tool, so the command names all that are left.
-                    let named = refusal.map_or(&[][..], |refusal| &refusal.remedies);
+                    let named = refusal.map_or(&[][..], |refusal| refusal.remedies.as_slice());
                     for tool in tools_to_name(driven, dangerous, setting_args, named) {
                         options.push_str(&format!(" --allow {tool}"));
                     }

@@ -110,7 +110,7 @@ pub(crate) fn terminal_advice(refusal: &Refusal) -> TerminalAdvice {
     if !rules.is_empty() {
         ways.push(format!("put this into haft.toml and run `haft trust`:\n{}", rules.join("\n")));
     }
-    match refusal.decided_by {
+    match &refusal.decided_by {
         // The rule is named, and so is one that would allow the call if a preset denies it. The manifest is a file that the
         // person knows; rules of the state directory and of the user's own configuration are found by the command.
         RefusalSource::Rule(rule) => {

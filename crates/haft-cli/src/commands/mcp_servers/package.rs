@@ -26,6 +26,8 @@ const LOCAL: &str = "local";
 const RECORD: &str = "haft-package.json";
 /// The file that one installation at a time locks.
 const LOCK: &str = "lock";
+/// The directory that a package is installed into whose version is not known yet.
+const NEW: &str = "new";
 
 /// A package whose program is a server.
 #[derive(Clone, Copy, Debug)]
@@ -130,7 +132,7 @@ impl ServerPackage<'_> {
 
     /// Installs a package of npm into the directory that is called like its version.
     fn install_by_version(&self, places: &PackageDirectories) -> Result<String, CommandError> {
-        let new = places.path(Path::new(&format!("new-{}", std::process::id())));
+        let new = places.path(Path::new(NEW));
         remove_directory(&new)?;
         self.install_into(&new)?;
         let package = npm_package(&new).and_then(|(name, about)| {

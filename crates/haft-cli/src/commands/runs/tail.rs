@@ -161,12 +161,13 @@ impl WorkspaceRuns {
     ) -> Result<(), CommandError> {
         for call in &*calls {
             let run = &call.scope.run;
-            if !self.known.contains_key(run) {
-                let query = RunQuery { without_counts: true, ..RunQuery::of_run(run.clone()) };
-                let found = journal.runs(query).await?;
-                let is_here = found.first().is_some_and(|row| row.root == self.root);
-                self.known.insert(run.clone(), is_here);
+            if self.known.contains_key(run) {
+                continue;
             }
+            let query = RunQuery { without_counts: true, ..RunQuery::of_run(run.clone()) };
+            let found = journal.runs(query).await?;
+            let is_here = found.first().is_some_and(|row| row.root == self.root);
+            self.known.insert(run.clone(), is_here);
         }
         calls.retain(|call| self.known.get(&call.scope.run) == Some(&true));
         Ok(())
