@@ -38,7 +38,7 @@ pub(super) enum ServerPackage<'a> {
     PyPi(&'a str),
 }
 
-/// What is in a directory of a package.
+/// The content of a directory of a package.
 #[derive(Debug, Serialize, Deserialize)]
 struct InstalledPackage {
     /// The package as it was named.
@@ -118,7 +118,7 @@ impl ServerPackage<'_> {
             }
             if let PackageRegistry::PyPi = package.registry {
                 let directory = places.path(&package.directory());
-                // What is there was not completed.
+                // An installation that was not completed has no record.
                 remove_directory(&directory)?;
                 self.install_into(&directory)?;
                 return places.word_of(&directory);
@@ -178,7 +178,7 @@ impl ServerPackage<'_> {
                 let removal = format!("rm -r {}", quote::shell(&directory.to_string_lossy()));
                 return Err(CommandError::usage(message).hint(removal));
             }
-            // What is there was not completed.
+            // An installation that was not completed has no record.
             None => remove_directory(&directory)?,
         }
         self.install_into(&directory)?;

@@ -101,7 +101,7 @@ pub(super) async fn run(
     let newest = CallQuery { limit: 1, order: CallOrder::Latest, ..CallQuery::default() };
     let mut last_change = journal.calls(newest).await?.first().map_or(0, |call| call.change);
     let mut calls = latest_calls(&*journal, &followed).await?;
-    // What is recorded meanwhile comes below.
+    // Calls that are recorded meanwhile come below.
     calls.retain(|call| call.change <= last_change);
     loop {
         for call in &calls {
