@@ -108,7 +108,7 @@ pub(crate) async fn run(args: &ToolsArgs, cx: &CliContext) -> CommandResult {
             })?;
             print_one(form, &published(contract))?;
         }
-        ToolsCommand::Add { path } => return add_path(path, cx).await,
+        ToolsCommand::Add { path } => return add_path(path, &settings, cx).await,
     }
     Ok(CommandStatus::Done)
 }

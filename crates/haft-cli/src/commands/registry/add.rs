@@ -15,8 +15,10 @@ use crate::error::{CommandError, CommandResult};
 use crate::manifest_edit::{ManifestEdit, ManifestPlace};
 use crate::views::output;
 use crate::views::path_text::shown;
+use haft_app::host::AppHost;
 use haft_app::manifest::PythonEntry;
 use haft_app::python::PythonDirectories;
+use haft_app::settings::EffectiveSettings;
 use haft_app::{python, quote, settings};
 
 /// The directory beside haft.toml for tools that lie elsewhere.
@@ -49,7 +51,11 @@ struct RegistryAddReport<'a> {
 }
 
 /// Offers the Python tool of a file, or those of a directory, from now on.
-pub(crate) async fn add_path(path: &Path, cx: &CliContext) -> CommandResult {
+pub(crate) async fn add_path(
+    path: &Path,
+    settings: &EffectiveSettings,
+    cx: &CliContext,
+) -> CommandResult {
     let given = cx.host.working_directory()?.join(path);
     let file = given
         .canonicalize()
@@ -76,7 +82,7 @@ pub(crate) async fn add_path(path: &Path, cx: &CliContext) -> CommandResult {
     let copy = if has_own_directory { None } else { copy_into(&file, &directory)? };
     let entry = known.iter().find(|entry| entry.is_at(&directory)).cloned();
     let entry = entry.unwrap_or_else(|| PythonEntry::of_directory(directory.clone()));
-    if let Err(err) = check_file(&file, entry, cx).await {
+    if let Err(err) = check_file(&file, entry, settings, &cx.host).await {
         // Nothing is changed because of a file that cannot be used.
         if let Some(copy) = copy {
             copy.take_back();
@@ -93,13 +99,17 @@ pub(crate) async fn add_path(path: &Path, cx: &CliContext) -> CommandResult {
 }
 
 /// Checks that the tool of a file can be offered. `entry` is its directory, or the one that holds a copy of the file.
-async fn check_file(file: &Path, entry: PythonEntry, cx: &CliContext) -> Result<(), CommandError> {
-    let settings = cx.resolve_settings()?;
+async fn check_file(
+    file: &Path,
+    entry: PythonEntry,
+    settings: &EffectiveSettings,
+    host: &AppHost,
+) -> Result<(), CommandError> {
     let directory = entry.dir.clone();
     let mut entries = settings.python.entries.clone();
     entries.retain(|known| !known.is_at(&directory));
     entries.push(entry);
-    let scanned = scan_entries(&settings, entries, &cx.host).await?;
+    let scanned = scan_entries(settings, entries, host).await?;
     let scanned = scanned.into_iter().find(|one| one.entry.is_at(&directory));
     let Some(ScannedDirectory { contents, .. }) = scanned else { return Ok(()) };
     let found = contents.map_err(CommandError::usage)?;
