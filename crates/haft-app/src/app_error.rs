@@ -9,7 +9,7 @@ use haft_contract::RunId;
 use haft_journal::JournalError;
 use haft_model::ModelError;
 
-use crate::server_package::RegistryPackage;
+use crate::server_package::{PackageRegistry, RegistryPackage};
 
 /// Says why an application cannot do its work.
 ///
@@ -100,10 +100,12 @@ pub struct ServerInstall {
     pub server: String,
     /// The reason why the download does not work.
     pub problem: String,
-    /// The command that installs the program.
-    pub install: String,
-    /// The path of the program after that.
-    pub program: String,
+    /// The registry that has the package.
+    pub registry: PackageRegistry,
+    /// The package, if the command of the server names one.
+    pub package: Option<String>,
+    /// The arguments that the server gets.
+    pub arguments: Vec<String>,
 }
 
 impl AppError {

@@ -6,10 +6,22 @@ use haft_app::quote;
 use haft_app::server_package::PackageRegistry;
 use haft_app::{NextStep, ServerInstall};
 
-/// Returns the commands that install the program of a server, and start it in place of the server's command.
+/// Returns the commands that install the package of a server, and start its program in place of the server's command.
 pub(crate) fn install_commands(install: &ServerInstall) -> String {
-    let ServerInstall { server: name, install, program, .. } = install;
-    format!("{install}\nhaft mcp remove {name}\nhaft mcp add {name} -- {program}")
+    let ServerInstall { server: name, registry, package, arguments, .. } = install;
+    let package = package.as_deref().map_or_else(|| "PACKAGE".to_owned(), quote::shell);
+    let add = format!("haft mcp add {name} {} {package}", package_flag(*registry));
+    let words: Vec<String> = arguments.iter().map(|word| quote::shell(word)).collect();
+    let words = if words.is_empty() { String::new() } else { format!(" -- {}", words.join(" ")) };
+    format!("haft mcp remove {name}\n{add}{words}")
+}
+
+/// Returns the flag that names a package of a registry.
+fn package_flag(registry: PackageRegistry) -> &'static str {
+    match registry {
+        PackageRegistry::Npm => "--npm",
+        PackageRegistry::PyPi => "--pypi",
+    }
 }
 
 /// Returns the command that a step is.
@@ -34,10 +46,7 @@ pub(crate) fn command_of(step: &NextStep) -> String {
             format!("{}:\n{}", install.problem, install_commands(install))
         }
         NextStep::InstallPackage { server, package } => {
-            let flag = match package.registry {
-                PackageRegistry::Npm => "--npm",
-                PackageRegistry::PyPi => "--pypi",
-            };
+            let flag = package_flag(package.registry);
             format!("haft mcp add {server} {flag} {}", quote::shell(&package.spec()))
         }
         NextStep::CheckSkills => "haft skills check".to_owned(),

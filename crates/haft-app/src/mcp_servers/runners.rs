@@ -5,7 +5,6 @@ use std::ffi::OsString;
 
 use crate::app_error::ServerInstall;
 use crate::manifest::ServerEntry;
-use crate::quote;
 use crate::server_package::PackageRegistry;
 
 /// Words that a command begins with, and whose packages it downloads then.
@@ -26,8 +25,6 @@ const RUNNERS: [(&[&str], PackageRegistry); 11] = [
 const PACKAGE_OPTIONS: [&str; 4] = ["--from", "--package", "--spec", "-p"];
 /// Variables that keep them from retrying to reach a registry that a server without hosts does not reach.
 const OFFLINE: [(&str, &str); 2] = [("npm_config_offline", "true"), ("UV_OFFLINE", "1")];
-/// Where servers are installed, in what is said here and in the documentation.
-const PLACE: &str = "~/.local/share/mcp";
 
 /// A server that is downloaded when it is started.
 pub struct Download<'a> {
@@ -37,6 +34,8 @@ pub struct Download<'a> {
     registry: PackageRegistry,
     /// The package, if the command names one.
     package: Option<&'a str>,
+    /// The arguments that the server gets.
+    arguments: Vec<&'a str>,
 }
 
 impl<'a> Download<'a> {
@@ -51,7 +50,8 @@ impl<'a> Download<'a> {
             Some((*name, registry, rest))
         });
         let (runner, registry, rest) = found?;
-        Some(Self { runner, registry, package: package(rest) })
+        let (package, arguments) = package(rest).unzip();
+        Some(Self { runner, registry, package, arguments: arguments.unwrap_or_default() })
     }
 
     /// Returns how the program is installed, so that the server of that name needs no download.
@@ -60,18 +60,13 @@ impl<'a> Download<'a> {
         let problem = format!(
             "{runner} downloads what it runs, and a confined server neither downloads nor sees your caches"
         );
-        let package = self.package.map_or_else(|| "PACKAGE".to_owned(), quote::shell);
-        let (install, program) = match self.registry {
-            PackageRegistry::Npm => {
-                (format!("npm install --prefix {PLACE} {package}"), "node_modules/.bin/PROGRAM")
-            }
-            PackageRegistry::PyPi => (
-                format!("python3 -m venv {PLACE}/venv && {PLACE}/venv/bin/pip install {package}"),
-                "venv/bin/PROGRAM",
-            ),
-        };
-        let (server, program) = (server.to_owned(), format!("{PLACE}/{program}"));
-        ServerInstall { server, problem, install, program }
+        ServerInstall {
+            server: server.to_owned(),
+            problem,
+            registry: self.registry,
+            package: self.package.map(str::to_owned),
+            arguments: self.arguments.iter().map(|&word| word.to_owned()).collect(),
+        }
     }
 }
 
@@ -85,17 +80,23 @@ pub(super) fn offline(entry: &ServerEntry) -> Vec<(OsString, OsString)> {
     own.map(|(name, value)| (name.into(), value.into())).collect()
 }
 
-/// Returns the package that the words of a runner name.
-fn package<'a>(words: &[&'a str]) -> Option<&'a str> {
+/// Returns the package that the words of a runner name, and the arguments that its program gets.
+fn package<'a>(words: &[&'a str]) -> Option<(&'a str, Vec<&'a str>)> {
     let mut words = words.iter().copied();
     while let Some(word) = words.next() {
-        if PACKAGE_OPTIONS.contains(&word) {
-            return words.next();
+        let option = PACKAGE_OPTIONS.iter().find_map(|option| word.strip_prefix(option));
+        let named = match option {
+            Some("") => words.next(),
+            Some(rest) => rest.strip_prefix('='),
+            None => None,
+        };
+        if let Some(package) = named {
+            // The program of the package follows.
+            let program = words.by_ref().find(|word| !word.starts_with('-'));
+            return Some((package, program.map_or_else(Vec::new, |_| words.collect())));
         }
-        let named =
-            PACKAGE_OPTIONS.iter().find_map(|option| word.strip_prefix(option)?.strip_prefix('='));
-        if named.is_some() || !word.starts_with('-') {
-            return named.or(Some(word));
+        if !word.starts_with('-') {
+            return Some((word, words.collect()));
         }
     }
     None
@@ -107,25 +108,33 @@ mod tests {
 
     #[test]
     fn what_is_downloaded_is_known_by_its_command() {
-        let check = |command: &str, expect: Option<(&str, &str)>| {
+        let check = |command: &str, expect: Option<(&str, &str, &[&str])>| {
             let words = command.split(' ').map(str::to_owned).collect();
             let entry = ServerEntry::of_command(words);
             let found = Download::of(&entry);
-            let found = found.map(|found| (found.runner, found.package.unwrap_or("-").to_owned()));
-            assert_eq!(
-                found,
-                expect.map(|(runner, package)| (runner, package.to_owned())),
-                "{command}"
-            );
+            let found = found
+                .as_ref()
+                .map(|found| (found.runner, found.package.unwrap_or("-"), &found.arguments[..]));
+            assert_eq!(found, expect, "{command}");
         };
-        check("npx -y @scope/server . --flag", Some(("npx", "@scope/server")));
-        check("/usr/bin/npx --package=@scope/server server", Some(("npx", "@scope/server")));
-        check("npm exec -p a b", Some(("npm", "a")));
+        check(
+            "npx -y @scope/server . --flag",
+            Some(("npx", "@scope/server", &[".", "--flag"][..])),
+        );
+        check(
+            "/usr/bin/npx --package=@scope/server server",
+            Some(("npx", "@scope/server", &[][..])),
+        );
+        check("npm exec -p a b c", Some(("npm", "a", &["c"][..])));
         check("npm start", None);
-        check("uvx mcp-server-time --local-timezone UTC", Some(("uvx", "mcp-server-time")));
-        check("uvx --from git+https://a/b server", Some(("uvx", "git+https://a/b")));
-        check("uv tool run x", Some(("uv", "x")));
-        check("npx", Some(("npx", "-")));
+        let zone = ["--local-timezone", "UTC"];
+        check(
+            "uvx mcp-server-time --local-timezone UTC",
+            Some(("uvx", "mcp-server-time", &zone[..])),
+        );
+        check("uvx --from git+https://a/b server", Some(("uvx", "git+https://a/b", &[][..])));
+        check("uv tool run x", Some(("uv", "x", &[][..])));
+        check("npx", Some(("npx", "-", &[][..])));
         check("node npx", None);
     }
 

@@ -87,9 +87,8 @@ fn what_a_server_is_granted_is_said_where_it_matters() {
 
         granted: nothing; what it may read, change and reach is for requires.fs.read, requires.fs.write and requires.net.hosts in its table to say
         npx downloads what it runs, and a confined server neither downloads nor sees your caches; install it once instead:
-          npm install --prefix ~/.local/share/mcp @scope/odd
           haft mcp remove odd
-          haft mcp add odd -- ~/.local/share/mcp/node_modules/.bin/PROGRAM
+          haft mcp add odd --npm @scope/odd
         see whether it works: haft mcp test odd
         --- status 0
     "#]]);
