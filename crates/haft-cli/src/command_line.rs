@@ -27,6 +27,8 @@ pub(crate) fn report_clap_error(mut err: clap::Error) -> CommandStatus {
         Some(ContextValue::String(text)) => Some(text.clone()),
         _ => None,
     };
+    let meant = text(ContextKind::InvalidSubcommand);
+    let meant = meant.and_then(|word| commands_meant_by(&word, &words));
     let mut haft = Cli::command();
     haft.build();
     // The error names the variable that a value came from in place of the option that was not given.
@@ -37,9 +39,7 @@ pub(crate) fn report_clap_error(mut err: clap::Error) -> CommandStatus {
     {
         err.insert(ContextKind::InvalidArg, ContextValue::String(variable));
     }
-    if let Some(word) = text(ContextKind::InvalidSubcommand)
-        && let Some(commands) = commands_meant_by(&word, &words)
-    {
+    if let Some(commands) = meant {
         let commands = commands.iter().map(|command| (*command).to_owned()).collect();
         err.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(commands));
     }

@@ -2,7 +2,7 @@
 //! values.
 
 use haft_app::quote;
-use haft_contract::{AllowingRule, Refusal, RefusalSource, Remedy};
+use haft_contract::{AllowingRule, DecidingRule, Refusal, RefusalSource, Remedy};
 use haft_policy::RuleScope;
 
 /// Advice for a person at a terminal about a refusal.
@@ -111,14 +111,10 @@ pub(crate) fn terminal_advice(refusal: &Refusal) -> TerminalAdvice {
         ways.push(format!("put this into haft.toml and run `haft trust`:\n{}", rules.join("\n")));
     }
     match &refusal.decided_by {
-        // The rule is named, and so is one that would allow the call if a preset denies it. The manifest is a file that the
-        // person knows; rules of the state directory and of the user's own configuration are found by the command.
+        // The rule is named, and so is one that would allow the call if a preset denies it.
         RefusalSource::Rule(rule) => {
             ways.clear();
-            let scopes = [RuleScope::Project, RuleScope::User].map(|scope| scope.to_string());
-            if scopes.contains(&rule.scope) {
-                advice.command = Some("haft permissions list --source".to_owned());
-            }
+            advice.command = listing_of(rule);
         }
         // The reason says to have the list of names off.
         RefusalSource::NetworkGuard => {
@@ -159,6 +155,13 @@ pub(crate) fn terminal_advice(refusal: &Refusal) -> TerminalAdvice {
         advice.sentence.push_str(&format!("{stop}{settling}"));
     }
     advice
+}
+
+/// Returns the command that shows the file of a rule. The manifest is a file that the person knows.
+fn listing_of(rule: &DecidingRule) -> Option<String> {
+    let is_elsewhere =
+        [RuleScope::Project, RuleScope::User].iter().any(|scope| scope.to_string() == rule.scope);
+    is_elsewhere.then(|| "haft permissions list --source".to_owned())
 }
 
 /// Returns the setting that would change a refusal which no rule decided. A refusal by a rule names the rule itself.
@@ -202,7 +205,7 @@ pub(crate) fn changing_setting(refusal: &Refusal) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use expect_test::{Expect, expect};
-    use haft_contract::{DecidingRule, ErrorCode, RefusalGrounds, ToolId};
+    use haft_contract::{ErrorCode, RefusalGrounds, ToolId};
 
     use super::*;
 
