@@ -137,7 +137,7 @@ fn all_dangerous_tools_that_are_left_are_named_at_once() {
         r#"{"nodes": [
             {"id": 0, "tool": "bash", "inputs": {"cmd": "echo a"}, "depends_on": []},
             {"id": 1, "tool": "write", "inputs": {"path": "a", "content": "{{STEPS.0.output}}"}, "depends_on": [0]},
-            {"id": 2, "tool": "apply_patch", "inputs": {"patch": "{{STEPS.0.output}}"}, "depends_on": [1]}
+            {"id": 2, "tool": "apply_patch", "inputs": {"patch": "{{STEPS.0.output}}"}, "depends_on": [0, 1]}
         ], "final_output_node": 1}"#,
     );
     let hint = |args: &[&str]| {

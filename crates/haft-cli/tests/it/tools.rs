@@ -382,7 +382,11 @@ fn a_python_tool_is_added_by_its_file() {
     world.check(
         &["tools", "add", file.to_str().unwrap()],
         &expect![[r#"
-            tools: 2 tools, 0 errors, 0 warnings
+            tools/double.py:7: warning: the parameter "n" does not say what it is: a model guesses what to put into it [parameter_vague]
+              mend: spell it out, there and in the function, such as "symbol" for "s"
+            tools/triple.py:7: warning: the parameter "n" does not say what it is: a model guesses what to put into it [parameter_vague]
+              mend: spell it out, there and in the function, such as "symbol" for "s"
+            tools: 2 tools, 0 errors, 2 warnings
             --- status 0
         "#]],
     );
