@@ -90,6 +90,13 @@ pub enum AgentEventKind {
         #[serde(skip_serializing_if = "Vec::is_empty")]
         locations: Vec<String>,
     },
+    /// The command of a call printed something. The result of the call has the whole output.
+    ToolOutput {
+        /// The call.
+        id: String,
+        /// The end of the output up to now, without colours.
+        tail: String,
+    },
     /// haft asks a person about a call, or the call asks a person.
     Asked {
         /// The call.

@@ -1,4 +1,4 @@
-//! Runs the turns of a session. If a person agreed to a plan in a turn, the agent that carries plans out takes the session over and
+//! Runs the turns of a session, and lets another model or agent take it over. If a person agreed to a plan in a turn, the agent that carries plans out takes the session over and
 //! has the next turn. Front ends run it as one turn.
 
 use std::sync::Arc;
@@ -31,14 +31,26 @@ impl AgentSession {
         }
     }
 
+    /// Lets another model answer from now on. It reads all earlier messages. An unusable model leaves the session as it is.
+    pub async fn change_model(&mut self, model: &str) -> Result<(), AgentError> {
+        self.wait_for_row().await?;
+        self.context().host.parts.models.model(Some(model))?;
+        let changes = SessionChanges { model: Some(model.to_owned()), ..SessionChanges::default() };
+        self.reopen(&changes).await
+    }
+
     /// Lets the agent that carries plans out take the session over.
     async fn hand_over(&mut self) -> Result<(), AgentError> {
+        let changes =
+            SessionChanges { agent: Some(PLAN_EXECUTOR.to_owned()), ..SessionChanges::default() };
+        self.reopen(&changes).await
+    }
+
+    async fn reopen(&mut self, changes: &SessionChanges) -> Result<(), AgentError> {
         let (host, id) = (Arc::clone(&self.context().host), self.id().clone());
         // A session can be open only once in a process.
         self.context().open_guard.release();
-        let changes =
-            SessionChanges { agent: Some(PLAN_EXECUTOR.to_owned()), ..SessionChanges::default() };
-        *self = open::open_session(&host, &id, &changes).await?;
+        *self = open::open_session(&host, &id, changes).await?;
         Ok(())
     }
 }

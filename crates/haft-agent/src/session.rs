@@ -13,10 +13,12 @@ use haft_model::UserMessage;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use crate::compaction;
 use crate::error::AgentError;
 use crate::event::AgentEventKind;
 use crate::limits::PROMPT_BYTES_MAX;
 use crate::session_context::AgentSessionContext;
+use crate::session_log::SessionLog;
 use crate::stored_session::load_entries;
 use crate::turn::{self, AgentTurnEnd, TurnEnd, TurnPrompt};
 
@@ -187,6 +189,18 @@ impl AgentSession {
     pub async fn rewind(&mut self, from: &MessageId) -> Result<u64, AgentError> {
         self.wait_for_row().await?;
         Ok(self.context.run.rewind_session(from, self.context.now_ms()).await?)
+    }
+
+    /// Has the model read a summary instead of the older messages from now on. Returns `false` if there is nothing to summarise
+    /// yet, or if the token is cancelled before the summary is there.
+    pub async fn compact(&mut self, stop: &CancellationToken) -> Result<bool, AgentError> {
+        let row = self.row().await?;
+        let mut log = SessionLog::load(&self.context, row).await?;
+        let before = log.entries.len();
+        let compacted = compaction::compact_session(&mut log, stop).await;
+        let is_compacted = log.entries.len() > before;
+        self.row_state = SessionRowState::Idle(Box::new(log.row));
+        compacted.map(|_| is_compacted)
     }
 
     /// Returns the messages of the session, oldest first, without the rewound ones.

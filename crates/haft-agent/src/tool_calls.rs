@@ -7,7 +7,9 @@ use std::sync::Arc;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use haft::{Ask, AskAnswer, Asker, Call, Elicitation, ElicitationReply, RunError};
-use haft_contract::{BoxFuture, Effect, Envelope, EnvelopeMetadata, ErrorCode, ToolKind};
+use haft_contract::{
+    BoxFuture, CallProgress, Effect, Envelope, EnvelopeMetadata, ErrorCode, ProgressSink, ToolKind,
+};
 use haft_journal::{MessagePart, PartState, SessionDurability, SessionRecord};
 use haft_model::ToolCallArguments;
 use serde_json::Value;
@@ -200,12 +202,14 @@ async fn make_call(
         }
     };
     let asker = NotifyingAsker { context: Arc::clone(context), id: pending.id.clone() };
+    let progress = OutputEvents { context: Arc::clone(context), id: pending.id.clone() };
     let call = Call {
         task_attempt: task_attempt(&context.call_scope),
         driver_call_id: Some(pending.id.clone()),
         cancellation: stop.child_token(),
         parent_time: context.parent_call_time.get().cloned().unwrap_or_else(|| Arc::new(())),
         asker: Some(Arc::new(asker)),
+        progress: Arc::new(progress),
         subagents: (context.host.subagents_of_call)(context, &pending.id),
         ..Call::new(&pending.tool, input)
     };
@@ -251,6 +255,22 @@ async fn record_unmade_calls(
         record_call_answer(log, message, call.part_index, unmade_envelope(why)).await?;
     }
     Ok(())
+}
+
+/// Sends the output of a running command to the observer.
+struct OutputEvents {
+    context: Arc<AgentSessionContext>,
+    id: String,
+}
+
+impl ProgressSink for OutputEvents {
+    /// Drops the report: the observer sees when the call began.
+    fn report(&self, _: CallProgress) {}
+
+    fn output(&self, tail: &str) {
+        let (id, tail) = (self.id.clone(), tail.to_owned());
+        self.context.notify_observer(AgentEventKind::ToolOutput { id, tail });
+    }
 }
 
 /// Asks the person behind the front end, and sends the events of the question to the observer.

@@ -133,6 +133,9 @@ pub trait ProgressSink: Send + Sync {
 
     /// Takes a log line. Most front ends drop it. Must not block.
     fn log(&self, _: LogLine) {}
+
+    /// Takes the end of the output of a command that runs, when more of it has come. Most front ends drop it. Must not block.
+    fn output(&self, _: &str) {}
 }
 
 /// Drops all progress.

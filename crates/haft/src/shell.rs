@@ -4,6 +4,7 @@
 mod collector;
 mod confined;
 mod failure_hint;
+mod live_output;
 
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
@@ -27,6 +28,7 @@ pub(crate) use self::confined::{
 };
 pub(crate) use self::failure_hint::CommandContext;
 use self::failure_hint::refused_hosts_hint;
+use self::live_output::{LIVE_OUTPUT_MS, LiveOutput};
 use crate::connection_state::{ConnectionState, check_start_directory};
 use crate::files::PathResolver;
 use crate::sandbox::DeniedPaths;
@@ -159,6 +161,11 @@ impl CallShell {
             started + Duration::from_millis(PROGRESS_MS),
             Duration::from_millis(PROGRESS_MS),
         );
+        let mut live_ticks = tokio::time::interval_at(
+            started + Duration::from_millis(LIVE_OUTPUT_MS),
+            Duration::from_millis(LIVE_OUTPUT_MS),
+        );
+        let mut live = LiveOutput::begin(started);
         let mut buffer = vec![0; READ_BYTES];
         loop {
             tokio::select! {
@@ -167,8 +174,15 @@ impl CallShell {
                 () = self.cancellation.cancelled() => return Some(self.ending_of_cancel()),
                 read = process.output.read(&mut buffer) => match read {
                     Ok(0) | Err(_) => return None,
-                    Ok(count) => collector.take(buffer.get(..count).unwrap_or_default()),
+                    Ok(count) => {
+                        let bytes = buffer.get(..count).unwrap_or_default();
+                        collector.take(bytes);
+                        live.take(bytes);
+                        // A command that prints without a pause leaves no room for the ticks.
+                        live.report(Instant::now(), &*self.progress);
+                    }
                 },
+                _ = live_ticks.tick() => live.report(Instant::now(), &*self.progress),
                 _ = ticks.tick() => self.report(started, collector.total_bytes),
             }
         }

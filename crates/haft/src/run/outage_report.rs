@@ -49,6 +49,10 @@ impl ProgressSink for HighestProgress {
     fn log(&self, line: LogLine) {
         self.sink.log(line);
     }
+
+    fn output(&self, tail: &str) {
+        self.sink.output(tail);
+    }
 }
 
 /// Waits for a call. Says once per outage that the journal cannot be reached.
