@@ -53,8 +53,18 @@ pub enum UndoRefusal {
     Failed(String),
 }
 
+/// Who undoes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UndoCaller {
+    /// Anyone who does not work in the run.
+    Outsider,
+    /// The process that works in the run, between two turns of its agent.
+    Holder,
+}
+
 /// Checks that no living process works in the run of these calls. Its last call may still be changing files, and its next
-/// calls build on those changes. A single call can be undone as soon as no call of its run is under way.
+/// calls build on those changes. A single call can be undone as soon as no call of its run is under way. The same holds for all
+/// calls of a run if its own process undoes them.
 ///
 /// # Errors
 ///
@@ -63,6 +73,7 @@ pub async fn check_idle(
     history: &SnapshotHistory,
     journal: &dyn Journal,
     of: &CallSelection,
+    caller: UndoCaller,
 ) -> Result<(), UndoRefusal> {
     let failed = |err: &dyn std::fmt::Display| UndoRefusal::Failed(err.to_string());
     let runs = history.runs(of).await.map_err(|err| failed(&err))?;
@@ -71,17 +82,22 @@ pub async fn check_idle(
         !is_gone.unwrap_or_else(|| holder.is_expired(SystemClock.now_ms()))
     };
     let holders = journal.lease_holders().await.map_err(|err| failed(&err))?.into_iter();
-    let holder = holders.filter(|holder| runs.contains(&holder.run)).find(lives);
-    let Some(LeaseHolder { run, owner, .. }) = holder else { return Ok(()) };
-    let query = RunQuery { run: Some(run.clone()), ..RunQuery::default() };
-    let is_idle = matches!(of, CallSelection::Call(_))
-        && journal
-            .runs(query)
-            .await
-            .map_err(|err| failed(&err))?
-            .iter()
-            .all(|row| row.intended == 0);
-    if is_idle { Ok(()) } else { Err(UndoRefusal::Held { location: owner.location, run }) }
+    for holder in holders.filter(|holder| runs.contains(&holder.run)).filter(lives) {
+        let LeaseHolder { run, owner, .. } = holder;
+        let is_own = caller == UndoCaller::Holder && process_identity::is_this_process(&owner);
+        let query = RunQuery { run: Some(run.clone()), ..RunQuery::default() };
+        let is_idle = (is_own || matches!(of, CallSelection::Call(_)))
+            && journal
+                .runs(query)
+                .await
+                .map_err(|err| failed(&err))?
+                .iter()
+                .all(|row| row.intended == 0);
+        if !is_idle {
+            return Err(UndoRefusal::Held { location: owner.location, run });
+        }
+    }
+    Ok(())
 }
 
 /// Predicts the undo of these changes in every root.

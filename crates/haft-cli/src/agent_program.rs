@@ -4,6 +4,7 @@
 
 pub(crate) mod acp;
 pub(crate) mod agent;
+mod completion;
 mod conversation;
 pub(crate) mod do_request;
 mod editor;
@@ -13,6 +14,7 @@ mod paced_models;
 mod planning;
 mod slash;
 mod turn;
+mod user_command;
 mod view;
 
 use std::sync::Arc;

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use haft_agent::{AgentError, NewSession, SessionChanges, TurnEnd, TurnPrompt};
 use haft_journal::SessionId;
 
-use super::conversation::TerminalConversation;
+use super::conversation::{ConversationWork, TerminalConversation};
 use super::paced_models::PacedModels;
 use super::turn::{ShutdownSignals, TurnRunner, can_continue, turn_status, unfinished_note};
-use super::view::SessionView;
+use super::view::{SessionView, SessionViewOptions};
 use super::{AgentAsker, asker, asker_or_waiting};
 use crate::agent_error::agent_command_error;
 use crate::arguments::cli_context::CliContext;
@@ -60,7 +60,9 @@ pub(crate) async fn run(args: AgentArgs, cx: &CliContext) -> CommandResult {
     };
     let settings = cx.resolve_settings()?;
     let roots = compose::roots(&settings)?;
-    let view = SessionView::begin(is_json)?;
+    let is_plain = args.plain || output::is_dumb_terminal();
+    let context_tokens = settings.agent.bounds().context_tokens;
+    let view = SessionView::begin(SessionViewOptions { is_json, is_plain, context_tokens })?;
     let asker = asker(&settings.project, view.screen(), args.headless);
     let policy = if args.headless { AskPolicy::Deny } else { settings.asks };
     let models = named_models(args.model.choice(), &settings, &cx.host);
@@ -143,11 +145,13 @@ impl AgentSessionSetup<'_> {
         let runner = TurnRunner::new(self.view.screen(), self.asker, &self.cx.setting_args)?;
         let turns = turns.insert(runner);
         let Some(prompt) = prompt else {
-            let history = self.cx.host.state().agent_history();
-            TerminalConversation::begin(self.composed, chat, turns, history)
-                .await?
-                .run_loop()
-                .await?;
+            let work = ConversationWork {
+                composed: self.composed,
+                settings: self.settings,
+                cx: self.cx,
+                is_plain: self.args.plain || output::is_dumb_terminal(),
+            };
+            TerminalConversation::begin(work, chat, turns).await?.run_loop().await?;
             return Ok(AgentCommandEnd::ConversationOver);
         };
         let err = match turns.run_turns(&mut chat, prompt).await {

@@ -1,18 +1,25 @@
 //! The line editor and its history, on a separate thread, because reading a line waits for the person. haft keeps the last
-//! lines in the user's state, which only the user can read.
+//! lines in the user's state, which only the user can read. Between two lines, the terminal neither shows keys nor holds them
+//! back, so haft sees that the person begins to type while the agent works.
 
+use std::io::{self, BufRead as _};
 use std::path::PathBuf;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
-use rustyline::config::Config;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
+use rustyline::config::{CompletionType, Config};
 use rustyline::error::ReadlineError;
-use rustyline::{DefaultEditor, ExternalPrinter};
+use rustyline::history::DefaultHistory;
+use rustyline::{Editor, ExternalPrinter};
 use tokio::sync::mpsc;
 
+use super::completion::LineCompletion;
 use crate::error::CommandError;
 use crate::views::above_prompt::{AbovePromptWriter, LinePrinter};
+use crate::views::output;
+use crate::views::screen::LineStart;
 
 /// Typed lines that the history keeps.
 const HISTORY_LINES_MAX: usize = 1_000;
@@ -29,34 +36,59 @@ pub(crate) enum TypedInput {
     End,
 }
 
+/// A wanted line: its prompt, and the text that it starts with.
+type LineRequest = (String, String);
+
 /// Reads lines from the terminal.
 pub(crate) struct TerminalLineEditor {
-    /// The prompt of each wanted line, and the text that the line starts with.
-    line_requests: Sender<(String, String)>,
+    line_requests: Sender<LineRequest>,
     inputs: mpsc::UnboundedReceiver<TypedInput>,
     printer: Option<LinePrinter>,
-    _settings: TerminalSettingsGuard,
+    /// Whether a line was requested that is not finished.
+    is_reading: bool,
+    /// Whether the terminal itself edits the line.
+    is_plain: bool,
+    settings: TerminalSettingsGuard,
 }
 
 /// Restores the settings of the terminal when it is dropped: the thread may wait for a line until the process ends.
 struct TerminalSettingsGuard(Option<Termios>);
 
-impl Drop for TerminalSettingsGuard {
-    fn drop(&mut self) {
+impl TerminalSettingsGuard {
+    fn restore(&self) {
         if let Some(settings) = &self.0 {
-            let _ = tcsetattr(std::io::stdin(), OptionalActions::Drain, settings);
+            let _ = tcsetattr(io::stdin(), OptionalActions::Drain, settings);
+        }
+    }
+
+    /// Has the terminal pass keys on at once, without showing them.
+    fn hide_keys(&self) {
+        if let Some(settings) = &self.0 {
+            let mut quiet = settings.clone();
+            quiet.local_modes.remove(LocalModes::ICANON | LocalModes::ECHO);
+            let _ = tcsetattr(io::stdin(), OptionalActions::Drain, &quiet);
         }
     }
 }
 
+impl Drop for TerminalSettingsGuard {
+    fn drop(&mut self) {
+        self.restore();
+    }
+}
+
 impl TerminalLineEditor {
-    /// Begins to read lines, with the lines typed before as history.
-    pub(crate) fn begin(history: PathBuf) -> Result<Self, CommandError> {
+    /// Begins to read lines with an editor that redraws the line, with the lines typed before as history.
+    pub(crate) fn begin(
+        history: PathBuf,
+        completion: LineCompletion,
+    ) -> Result<Self, CommandError> {
         let unusable = |err: &dyn std::fmt::Display| {
             CommandError::failed(format!("the terminal cannot be read: {err}"))
         };
-        let settings = TerminalSettingsGuard(tcgetattr(std::io::stdin()).ok());
+        let settings = TerminalSettingsGuard(tcgetattr(io::stdin()).ok());
         let mut editor = editor(&history).map_err(|err| unusable(&err))?;
+        editor.set_helper(Some(completion));
         let printer = editor.create_external_printer().ok();
         let printer = printer.map(|printer| -> LinePrinter {
             let printer = Mutex::new(printer);
@@ -65,51 +97,112 @@ impl TerminalLineEditor {
                 let _ = printer.lock().unwrap_or_else(PoisonError::into_inner).print(lines);
             })
         });
-        let (line_requests, requests) = channel::<(String, String)>();
+        let read = move |(prompt, prefilled_text): LineRequest| {
+            match editor.readline_with_initial(&prompt, (&prefilled_text, "")) {
+                Ok(line) => {
+                    save_history_line(&mut editor, &history, &line);
+                    TypedInput::Line(line)
+                }
+                Err(ReadlineError::Interrupted) => TypedInput::Interrupted,
+                Err(_) => TypedInput::End,
+            }
+        };
+        settings.hide_keys();
+        Self::start(read, printer, settings)
+    }
+
+    /// Begins to read lines as the terminal itself edits them: nothing is redrawn, and no key completes a word.
+    pub(crate) fn begin_plain() -> Result<Self, CommandError> {
+        let settings = TerminalSettingsGuard(tcgetattr(io::stdin()).ok());
+        let printer: LinePrinter = Arc::new(|lines| {
+            output::write_stderr_piece(&format!("\n{lines}"));
+        });
+        let read = |(prompt, _): LineRequest| {
+            output::write_stderr_piece(&prompt);
+            let mut line = String::new();
+            match io::stdin().lock().read_line(&mut line) {
+                Ok(1..) => TypedInput::Line(line.trim_end_matches('\n').to_owned()),
+                Ok(0) | Err(_) => TypedInput::End,
+            }
+        };
+        Ok(Self { is_plain: true, ..Self::start(read, Some(printer), settings)? })
+    }
+
+    fn start(
+        mut read: impl FnMut(LineRequest) -> TypedInput + Send + 'static,
+        printer: Option<LinePrinter>,
+        settings: TerminalSettingsGuard,
+    ) -> Result<Self, CommandError> {
+        let (line_requests, requests) = channel::<LineRequest>();
         let (sender, inputs) = mpsc::unbounded_channel();
         let thread = std::thread::Builder::new().name("line editor".to_owned());
         let started = thread.spawn(move || {
-            while let Ok((prompt, prefilled_text)) = requests.recv() {
-                let typed = match editor.readline_with_initial(&prompt, (&prefilled_text, "")) {
-                    Ok(line) => {
-                        save_history_line(&mut editor, &history, &line);
-                        TypedInput::Line(line)
-                    }
-                    Err(ReadlineError::Interrupted) => TypedInput::Interrupted,
-                    Err(_) => TypedInput::End,
-                };
-                if sender.send(typed).is_err() {
+            while let Ok(request) = requests.recv() {
+                if sender.send(read(request)).is_err() {
                     return;
                 }
             }
         });
-        started.map_err(|err| unusable(&err))?;
-        Ok(Self { line_requests, inputs, printer, _settings: settings })
+        let cannot = |err| CommandError::failed(format!("the terminal cannot be read: {err}"));
+        started.map_err(cannot)?;
+        let (is_reading, is_plain) = (false, false);
+        Ok(Self { line_requests, inputs, printer, is_reading, is_plain, settings })
     }
 
-    /// Requests a line that starts with some text. `next_input` returns the line.
-    pub(crate) fn request_line(&self, prompt: String, prefilled_text: String) {
-        let _ = self.line_requests.send((prompt, prefilled_text));
+    /// Returns what begins to read a line that starts with some text. `next_input` returns the line.
+    pub(crate) fn request_line(&mut self, prompt: String, prefilled_text: String) -> LineStart {
+        self.is_reading = true;
+        let requests = self.line_requests.clone();
+        Box::new(move || {
+            let _ = requests.send((prompt, prefilled_text));
+        })
+    }
+
+    /// Returns whether a line was requested that is not finished.
+    pub(crate) fn is_reading(&self) -> bool {
+        self.is_reading
+    }
+
+    /// Returns what begins to read the line that a person types while the agent works. In a plain terminal, the line is
+    /// complete when haft sees it, so it needs no prompt.
+    pub(crate) fn request_line_ahead(&mut self, prompt: String) -> LineStart {
+        let prompt = if self.is_plain { String::new() } else { prompt };
+        self.request_line(prompt, String::new())
     }
 
     /// Waits for the requested line.
     pub(crate) async fn next_input(&mut self) -> TypedInput {
-        self.inputs.recv().await.unwrap_or(TypedInput::End)
+        let typed = self.inputs.recv().await.unwrap_or(TypedInput::End);
+        self.is_reading = false;
+        typed
+    }
+
+    /// Returns whether the person typed something that no line has read.
+    pub(crate) fn has_keys(&self) -> bool {
+        let stdin = io::stdin();
+        let mut keys = [PollFd::new(&stdin, PollFlags::IN)];
+        poll(&mut keys, Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
     }
 
     /// Returns a writer of lines above the typed line.
     pub(crate) fn above_prompt_writer(&self) -> AbovePromptWriter {
         AbovePromptWriter::new(self.printer.clone())
     }
+
+    /// Restores the terminal, for a process that ends at once.
+    pub(crate) fn restore_terminal(&self) {
+        self.settings.restore();
+    }
 }
 
-fn editor(history: &PathBuf) -> Result<DefaultEditor, ReadlineError> {
+fn editor(history: &PathBuf) -> Result<Editor<LineCompletion, DefaultHistory>, ReadlineError> {
     let config = Config::builder()
         .max_history_size(HISTORY_LINES_MAX)?
         .history_ignore_space(true)
         .history_ignore_dups(true)?
+        .completion_type(CompletionType::List)
         .build();
-    let mut editor = DefaultEditor::with_config(config)?;
+    let mut editor = Editor::with_config(config)?;
     // There may be no history yet, and a conversation needs none.
     if editor.load_history(history).is_ok() {
         // Lines were appended one by one; saving cuts the file to its bound.
@@ -118,7 +211,11 @@ fn editor(history: &PathBuf) -> Result<DefaultEditor, ReadlineError> {
     Ok(editor)
 }
 
-fn save_history_line(editor: &mut DefaultEditor, history: &PathBuf, line: &str) {
+fn save_history_line(
+    editor: &mut Editor<LineCompletion, DefaultHistory>,
+    history: &PathBuf,
+    line: &str,
+) {
     if line.trim().is_empty() || line.len() > HISTORY_LINE_BYTES_MAX {
         return;
     }

@@ -1,7 +1,8 @@
-//! The retries of a model and the tokens that it used, in words.
+//! The retries of a model, the tokens that it used and the context that is left, for people.
 
 use haft_model::ModelUsage;
 
+use crate::views::path_text::counted;
 use crate::views::time::duration_in_words;
 
 /// Returns the words about a retry: the error, the pause and the number of the attempt.
@@ -22,9 +23,43 @@ pub(crate) fn usage_summary(usage: ModelUsage) -> String {
     format!("{read} tokens read, {written} written")
 }
 
+/// Returns the tokens of a session and the number of its answers, in words.
+pub(crate) fn session_usage_summary(usage: ModelUsage, answers: u32) -> String {
+    let cached = match usage.cache_read {
+        0 => String::new(),
+        cached => format!(" ({cached} read tokens came from the cache)"),
+    };
+    let answers = counted(usize::try_from(answers).unwrap_or(usize::MAX), "answer");
+    format!("{} in {answers}{cached}", usage_summary(usage))
+}
+
+/// Returns the share of the model's context that is left after an answer, in percent. Returns `None` if the model reports no
+/// tokens.
+pub(crate) fn context_left_percent(usage: ModelUsage, context_tokens: u64) -> Option<u64> {
+    let used = [usage.input, usage.cache_read, usage.cache_write, usage.output, usage.reasoning];
+    let used = used.into_iter().fold(0, u64::saturating_add);
+    if used == 0 {
+        return None;
+    }
+    context_tokens.saturating_sub(used).saturating_mul(100).checked_div(context_tokens)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_left_of_the_context_is_rounded_down() {
+        let check = |input: u64, context_tokens: u64, expect: Option<u64>| {
+            let usage = ModelUsage { input, ..ModelUsage::default() };
+            assert_eq!(context_left_percent(usage, context_tokens), expect);
+        };
+        check(0, 100, None);
+        check(1, 100, Some(99));
+        check(1, 1_000, Some(99));
+        check(2_000, 1_000, Some(0));
+        check(1, 0, None);
+    }
 
     #[test]
     fn a_model_that_is_asked_again_is_said_to_be() {

@@ -1,17 +1,29 @@
 //! Turns that the command line runs. The first interrupt stops the turn, and the second one ends the process. The session
-//! records each step, so both leave it as it was at that moment.
+//! records each step, so both leave it as it was at that moment. Lines that are typed meanwhile wait for the next turn.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
 use haft_agent::{AgentError, AgentSession, TurnEnd, TurnPrompt};
+use haft_journal::SessionId;
+use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 
 use super::AgentAsker;
+use super::editor::{TerminalLineEditor, TypedInput};
 use super::view::SessionScreen;
 use crate::arguments::hint;
 use crate::arguments::setting_args::SettingArgs;
 use crate::error::{CommandError, CommandStatus};
 use crate::signals::{StopSignal, StopSignals, exit_in_doubt, exit_with};
+
+/// Time between two looks whether the person types, in milliseconds.
+const KEY_POLL_MS: u64 = 50;
+/// Lines that are kept for the next turn.
+///
+/// Limit (agents): further lines are not taken.
+pub(crate) const QUEUED_LINES_MAX: usize = 100;
 
 /// Runs turns and receives signals meanwhile.
 pub(crate) struct TurnRunner {
@@ -22,6 +34,10 @@ pub(crate) struct TurnRunner {
     settings: SettingArgs,
     /// Whether a signal asked haft to end, and not only the turn.
     pub(super) is_ending: bool,
+    /// Reads the lines of a conversation.
+    pub(super) editor: Option<TerminalLineEditor>,
+    /// The lines that were typed while a turn ran.
+    pub(super) queue: VecDeque<String>,
 }
 
 impl TurnRunner {
@@ -32,7 +48,9 @@ impl TurnRunner {
         settings: &SettingArgs,
     ) -> Result<Self, CommandError> {
         let settings = settings.clone();
-        Ok(Self { signals: StopSignals::listen()?, screen, asker, settings, is_ending: false })
+        let signals = StopSignals::listen()?;
+        let queue = VecDeque::new();
+        Ok(Self { signals, screen, asker, settings, is_ending: false, editor: None, queue })
     }
 
     /// Returns a hint about the journal that the sessions are in.
@@ -47,27 +65,83 @@ impl TurnRunner {
         prompt: TurnPrompt,
     ) -> Result<TurnEnd, AgentError> {
         let session = chat.id().clone();
+        let line_prompt = line_prompt(chat.agent());
         let stop = CancellationToken::new();
+        let mut key_ticks = tokio::time::interval(Duration::from_millis(KEY_POLL_MS));
+        key_ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        // A terminal that is gone always looks as if keys were pressed.
+        let mut takes_keys = self.editor.is_some();
         let mut turn = std::pin::pin!(chat.run_turn(prompt, stop.clone()));
         loop {
             tokio::select! {
                 biased;
                 end = &mut turn => return end,
-                asked = self.signals.next_signal() => {
-                    if stop.is_cancelled() {
-                        let message = "ended before the turn was over: what it did is recorded up to here";
-                        let hint = format!("haft agent --resume {session}");
-                        exit_in_doubt(message, &self.journal_hint(&hint));
+                asked = self.signals.next_signal() => self.stop_turn(asked, &stop, &session),
+                typed = next_typed(&mut self.editor) => {
+                    self.screen.stop_typing();
+                    match typed {
+                        TypedInput::Line(line) => self.queue_line(line),
+                        TypedInput::Interrupted => {
+                            self.stop_turn(StopSignal::Interrupt, &stop, &session);
+                        }
+                        TypedInput::End => takes_keys = false,
                     }
-                    self.is_ending |= asked == StopSignal::Terminate;
-                    // A question is the beginning of a line.
-                    let is_asking = self.asker.as_ref().is_some_and(|asker| asker.is_asking());
-                    let begun = if is_asking { "\n" } else { "" };
-                    self.screen.show_note(format!("{begun}stopping the turn; interrupt again to end haft at once"));
-                    stop.cancel();
                 }
+                _ = key_ticks.tick(), if takes_keys => self.read_typed_keys(&line_prompt),
             }
         }
+    }
+
+    /// Stops the turn. If it is being stopped already, ends the process.
+    fn stop_turn(&mut self, asked: StopSignal, stop: &CancellationToken, session: &SessionId) {
+        if stop.is_cancelled() {
+            if let Some(editor) = &self.editor {
+                editor.restore_terminal();
+            }
+            let message = "ended before the turn was over: what it did is recorded up to here";
+            let hint = format!("haft agent --resume {session}");
+            exit_in_doubt(message, &self.journal_hint(&hint));
+        }
+        self.is_ending |= asked == StopSignal::Terminate;
+        // A question is the beginning of a line.
+        let is_asking = self.asker.as_ref().is_some_and(|asker| asker.is_asking());
+        let begun = if is_asking { "\n" } else { "" };
+        let note = format!("{begun}stopping the turn; interrupt again to end haft at once");
+        self.screen.show_note(note);
+        stop.cancel();
+    }
+
+    /// Begins to read a line if the person types one, unless a question is before the person.
+    fn read_typed_keys(&mut self, prompt: &str) {
+        let Some(editor) = self.editor.as_mut().filter(|it| !it.is_reading() && it.has_keys())
+        else {
+            return;
+        };
+        let writer = editor.above_prompt_writer();
+        let screen = &self.screen;
+        let start = || {
+            let begin = editor.request_line_ahead(prompt.to_owned());
+            screen.start_typing(writer, begin);
+        };
+        match &self.asker {
+            Some(asker) => {
+                asker.start_line(start);
+            }
+            None => start(),
+        }
+    }
+
+    /// Keeps a line for the next turn.
+    fn queue_line(&mut self, line: String) {
+        if line.trim().is_empty() {
+            return;
+        }
+        if self.queue.len() >= QUEUED_LINES_MAX {
+            self.screen.show_note(format!("{QUEUED_LINES_MAX} lines wait already: not taken: {line}"));
+            return;
+        }
+        self.screen.show_note(format!("waits for the next turn: {line}"));
+        self.queue.push_back(line);
     }
 
     /// Runs turns until the agent has the result of every subagent in the background.
@@ -90,6 +164,19 @@ impl TurnRunner {
         }
         Ok(end)
     }
+}
+
+/// Waits for the line that the person types, if one is read.
+async fn next_typed(editor: &mut Option<TerminalLineEditor>) -> TypedInput {
+    match editor {
+        Some(editor) if editor.is_reading() => editor.next_input().await,
+        Some(_) | None => std::future::pending().await,
+    }
+}
+
+/// Returns what stands before a typed line.
+pub(super) fn line_prompt(agent: &str) -> String {
+    format!("{}> ", haft_contract::escape_controls(agent))
 }
 
 /// Receives signals after the last turn. There is no work left to stop, so any signal ends haft at once.

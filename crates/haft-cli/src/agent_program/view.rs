@@ -2,8 +2,11 @@
 
 mod changes;
 mod events;
+mod fold;
 mod limits;
 mod lines;
+mod live;
+mod markdown;
 
 use std::io::{self, IsTerminal as _};
 use std::sync::Arc;
@@ -14,10 +17,11 @@ use haft_patch::DescribedChange;
 
 use self::changes::described_change;
 use self::events::SessionJsonEvents;
-use self::limits::COMPARED_BYTES_MAX;
-use self::lines::{SessionLines, StandardStreams};
+use self::limits::TEXT_BEFORE_BYTES_MAX;
+use self::lines::{SessionLines, SessionLook, SideLook, StandardStreams};
 use crate::error::CommandError;
 use crate::views::backlog::EventBacklog;
+use crate::views::output;
 use crate::views::screen::{EventView, ViewScreen};
 
 /// The view of a session. A terminal shows streamed text. Other outputs get only the last answer, as data, or with JSON
@@ -31,8 +35,15 @@ pub(crate) type SessionScreen = ViewScreen<SessionEvent>;
 #[derive(Clone)]
 pub(crate) struct SessionEvent {
     event: AgentEvent,
-    /// The text of the file that the call is about to replace.
+    /// The text of the file that the call is about to change.
     text_before: Option<String>,
+}
+
+impl SessionEvent {
+    /// Returns an event that changes no file.
+    pub(crate) fn new(event: AgentEvent) -> Self {
+        Self { event, text_before: None }
+    }
 }
 
 struct SessionViewWatcher {
@@ -45,11 +56,13 @@ impl AgentEventObserver for SessionViewWatcher {
     fn on_event(&self, event: AgentEvent) {
         let text_before = if let Some(roots) = &self.roots
             && let AgentEventKind::ToolCall { kind, input, .. } = &event.kind
-            && let Some(DescribedChange::Content { path: Some(path), .. }) =
-                described_change(*kind, input)
+            && let Some(
+                DescribedChange::Content { path: Some(path), .. }
+                | DescribedChange::Passage { path: Some(path), .. },
+            ) = described_change(*kind, input)
         {
             // Read now: the call is about to replace the text.
-            roots.read_text(path, COMPARED_BYTES_MAX)
+            roots.read_text(path, TEXT_BEFORE_BYTES_MAX)
         } else {
             None
         };
@@ -57,16 +70,36 @@ impl AgentEventObserver for SessionViewWatcher {
     }
 }
 
+/// What the view of a session shows, and for whom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SessionViewOptions {
+    /// Whether programs read the events as JSON.
+    pub(crate) is_json: bool,
+    /// Whether each event is a line that stays as it is.
+    pub(crate) is_plain: bool,
+    /// The context of the model, in tokens.
+    pub(crate) context_tokens: u64,
+}
+
 impl SessionView {
     /// Begins to show the events of a session.
-    pub(crate) fn begin(is_json: bool) -> Result<Self, CommandError> {
-        Self::start("agent view", is_json, move || match is_json {
-            true => Box::new(SessionJsonEvents::default()),
-            false => Box::new(SessionLines::new(
-                StandardStreams,
-                io::stdout().is_terminal(),
-                io::stderr().is_terminal(),
-            )),
+    pub(crate) fn begin(options: SessionViewOptions) -> Result<Self, CommandError> {
+        Self::start("agent view", options.is_json, move || {
+            if options.is_json {
+                return Box::new(SessionJsonEvents::default());
+            }
+            let side = match io::stderr().is_terminal() {
+                false => SideLook::Log,
+                true if options.is_plain => SideLook::Linear,
+                true => SideLook::Redrawn,
+            };
+            let look = SessionLook {
+                is_data_streamed: io::stdout().is_terminal(),
+                has_colours: output::stdout_has_colours(),
+                side,
+                context_tokens: options.context_tokens,
+            };
+            Box::new(SessionLines::new(StandardStreams, look))
         })
     }
 

@@ -4,6 +4,7 @@
 use std::io::{self, BufRead as _, PipeReader, PipeWriter, Read as _, Write as _};
 
 use rustix::event::{PollFd, PollFlags, poll};
+use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 
 use crate::views::output::escape_nonprinting;
 use crate::views::table::columns_of;
@@ -34,6 +35,31 @@ impl Drop for OpenQuestionGuard {
     fn drop(&mut self) {
         if !self.is_answered {
             write_stderr("\n");
+        }
+    }
+}
+
+/// Has the terminal show what is typed, and pass it on line by line, until it is dropped.
+struct LineModeGuard(Option<Termios>);
+
+impl LineModeGuard {
+    fn begin() -> Self {
+        let line_modes = LocalModes::ICANON | LocalModes::ECHO;
+        let former = tcgetattr(io::stdin()).ok();
+        let former = former.filter(|former| !former.local_modes.contains(line_modes));
+        if let Some(former) = &former {
+            let mut lines = former.clone();
+            lines.local_modes |= line_modes;
+            let _ = tcsetattr(io::stdin(), OptionalActions::Now, &lines);
+        }
+        Self(former)
+    }
+}
+
+impl Drop for LineModeGuard {
+    fn drop(&mut self) {
+        if let Some(former) = &self.0 {
+            let _ = tcsetattr(io::stdin(), OptionalActions::Now, former);
         }
     }
 }
@@ -88,6 +114,7 @@ impl QuestionScreen for QuestionTerminal {
 
     fn read_answer(&mut self, text: &str) -> Option<String> {
         let stdin = io::stdin();
+        let _line_mode = LineModeGuard::begin();
         // Lines typed before the question was shown do not answer it.
         let _ = rustix::termios::tcflush(&stdin, rustix::termios::QueueSelector::IFlush);
         self.show_text(text);

@@ -29,6 +29,14 @@ impl<E> ScreenAsker<E> {
         self.is_asking.load(Ordering::Relaxed)
     }
 
+    /// Begins a line of the person, unless there is a question. A question that comes now waits for the line.
+    pub(crate) fn start_line(&self, start: impl FnOnce()) -> bool {
+        // The lock is held until the screen knows of the line.
+        let Ok(_free) = self.question_lock.try_lock() else { return false };
+        start();
+        true
+    }
+
     /// Returns once the present questions have been answered.
     pub(crate) async fn wait_for_answers(&self) {
         drop(self.question_lock.lock().await);

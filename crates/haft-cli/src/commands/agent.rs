@@ -55,6 +55,12 @@ pub(crate) struct AgentArgs {
     /// Ask no questions, not even on a terminal: refuse each call that would need an answer
     #[arg(long)]
     pub(crate) headless: bool,
+    /// Show each event as one line that stays as it is: for screen readers and terminals that can only print
+    ///
+    /// haft moves no cursor, draws nothing again, and lets the terminal itself edit the typed line. A terminal whose TERM is dumb
+    /// is always shown like this.
+    #[arg(long)]
+    pub(crate) plain: bool,
     #[command(flatten)]
     pub(crate) engine: EngineArgs,
     #[command(flatten)]

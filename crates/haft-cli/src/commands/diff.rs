@@ -47,6 +47,11 @@ pub(crate) struct DiffArgs {
     stat: bool,
 }
 
+/// Shows what a run or a call changed, as `haft diff` does.
+pub(crate) async fn show_changes(target: String, cx: &CliContext) -> CommandResult {
+    run(DiffArgs { target: Some(target), stat: false }, cx).await
+}
+
 /// Runs the command.
 pub(crate) async fn run(args: DiffArgs, cx: &CliContext) -> CommandResult {
     let settings = cx.resolve_settings()?;

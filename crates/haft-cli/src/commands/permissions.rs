@@ -107,6 +107,11 @@ enum PermissionsCommand {
     },
 }
 
+/// Lists the rules in force, as `haft permissions list` does.
+pub(crate) async fn list_rules(cx: &CliContext) -> CommandResult {
+    list::run(false, cx).await
+}
+
 /// Runs the command.
 pub(crate) async fn run(args: PermissionsArgs, cx: &CliContext) -> CommandResult {
     match args.command {

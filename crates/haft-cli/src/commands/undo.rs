@@ -24,7 +24,7 @@ use haft_app::compose;
 use haft_app::host::AppHost;
 use haft_app::settings::EffectiveSettings;
 use haft_app::undo::{
-    UndoRefusal, UndoRequest, check_idle, preview_undo, recording_options, selection_words,
+    UndoCaller, UndoRefusal, UndoRequest, check_idle, preview_undo, recording_options, selection_words,
 };
 
 /// A call of which it is not known what it changed, and why.
@@ -74,33 +74,72 @@ pub(crate) async fn run(args: UndoArgs, cx: &CliContext) -> CommandResult {
     let journal = open_journal(&settings).await?;
     let of = resolve_selection(&named, &*journal, &settings).await?;
     let history = snapshot_history(&journal, &settings, &cx.host);
-    check_idle(&history, &*journal, &of).await.map_err(|err| explained(err, &of))?;
-    let roots = changes_of_calls(&history, &of).await?;
-    let unrecorded = warn_unrecorded_calls(&history, &of, &roots).await?;
-    print_remarks(&roots);
+    let idle = check_idle(&history, &*journal, &of, UndoCaller::Outsider).await;
+    idle.map_err(|err| explained(err, &of))?;
     let overwrite = if args.force { OverwritePolicy::Force } else { OverwritePolicy::Refuse };
+    let run = if args.dry_run { UndoRun::Rehearse } else { UndoRun::Execute };
+    undo_calls(&of, (overwrite, run), &history, &settings, cx).await
+}
+
+/// Takes back what these calls of a session changed, in the process that has the session. No call of it may be under way.
+pub(crate) async fn undo_in_session(of: &CallSelection, cx: &CliContext) -> CommandResult {
+    let settings = cx.resolve_settings()?;
+    let journal = open_journal(&settings).await?;
+    let history = snapshot_history(&journal, &settings, &cx.host);
+    let idle = check_idle(&history, &*journal, of, UndoCaller::Holder).await;
+    idle.map_err(|err| explained(err, of))?;
+    undo_calls(of, (OverwritePolicy::Refuse, UndoRun::Execute), &history, &settings, cx).await
+}
+
+/// Returns the call that a person named.
+pub(crate) async fn find_call(name: &str, cx: &CliContext) -> Result<CallSelection, CommandError> {
+    let settings = cx.resolve_settings()?;
+    let journal = open_journal(&settings).await?;
+    resolve_selection(&NamedSelection::Call(CallName::parse(name)?), &*journal, &settings).await
+}
+
+/// Whether anything is changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum UndoRun {
+    Rehearse,
+    Execute,
+}
+
+async fn undo_calls(
+    of: &CallSelection,
+    (overwrite, undo_run): (OverwritePolicy, UndoRun),
+    history: &SnapshotHistory,
+    settings: &EffectiveSettings,
+    cx: &CliContext,
+) -> CommandResult {
+    let roots = changes_of_calls(history, of).await?;
+    let unrecorded = warn_unrecorded_calls(history, of, &roots).await?;
+    print_remarks(&roots);
     let rehearsed = preview_undo(&roots, overwrite);
-    let rehearsed = rehearsed.map_err(|err| match args.force {
-        true => CommandError::failed(err),
-        false => explained(err, &of),
+    let rehearsed = rehearsed.map_err(|err| match overwrite {
+        OverwritePolicy::Force => CommandError::failed(err),
+        OverwritePolicy::Refuse => explained(err, of),
     })?;
     let options = recording_options(&roots, overwrite, settings.snapshots.as_ref());
     let options = options.map_err(CommandError::failed)?;
     let roots = Arc::new(roots);
-    let force = if args.force { "--force " } else { "" };
-    let command = format!("haft undo {force}{}", named_in_command(&of));
+    let force = match overwrite {
+        OverwritePolicy::Force => "--force ",
+        OverwritePolicy::Refuse => "",
+    };
+    let command = format!("haft undo {force}{}", named_in_command(of));
     let report = |restored: &[RestoreReport], call: Option<&str>| {
         let (roots, unrecorded, command) = (&*roots, &unrecorded, &command);
-        UndoReport { of: &of, roots, restored, unrecorded, call, command }
+        UndoReport { of, roots, restored, unrecorded, call, command }
             .print_report(cx.setting_args.json)
     };
     let is_as_before = rehearsed.iter().all(|root| root.paths.is_empty());
-    if args.dry_run || is_as_before {
+    if undo_run == UndoRun::Rehearse || is_as_before {
         return report(&rehearsed, None);
     }
     let undoing =
-        UndoRequest { of: selection_words(&of), roots: Arc::clone(&roots), overwrite, options };
-    let (envelope, restored) = undoing.execute("cli", &settings, &cx.host).await?;
+        UndoRequest { of: selection_words(of), roots: Arc::clone(&roots), overwrite, options };
+    let (envelope, restored) = undoing.execute("cli", settings, &cx.host).await?;
     match &envelope {
         Envelope::Output { metadata, .. } => report(&restored, metadata.call_id.as_deref()),
         Envelope::Error { error_text, metadata } => {

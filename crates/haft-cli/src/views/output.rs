@@ -17,6 +17,8 @@ const ERROR: Style = AnsiColor::Red.on_default().effects(Effects::BOLD);
 const WARNING: Style = AnsiColor::Yellow.on_default().effects(Effects::BOLD);
 const HINT: Style = AnsiColor::Cyan.on_default().effects(Effects::BOLD);
 const DIM: Style = Style::new().dimmed();
+/// The name of terminals that can only print.
+const DUMB_TERMINAL: &str = "dumb";
 /// Bytes that a ready pipe takes without waiting: a page.
 const AT_ONCE_BYTES_MAX: usize = 4_096;
 
@@ -48,6 +50,33 @@ pub(crate) fn write_data_piece(text: &str) {
 pub(crate) fn write_stderr_piece(text: &str) {
     let mut stderr = anstream::stderr().lock();
     let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
+}
+
+/// Writes text that moves the cursor to standard error. Its styles go if standard error shows no colours. The caller escapes
+/// those parts that others wrote.
+pub(crate) fn write_stderr_controls(text: &str) {
+    let mut stderr = io::stderr().lock();
+    let text = if stderr_has_colours() { text.to_owned() } else { without_styles(text) };
+    let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
+}
+
+/// Returns a text without the sequences that set styles. Other sequences stay.
+fn without_styles(text: &str) -> String {
+    let mut pieces = text.split('\u{1b}');
+    let mut shown = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        let end = piece.find(|character: char| character.is_ascii_alphabetic());
+        match end.and_then(|end| piece.get(end..)?.strip_prefix('m')) {
+            Some(rest) => shown.push_str(rest),
+            None => shown.push_str(&format!("\u{1b}{piece}")),
+        }
+    }
+    shown
+}
+
+/// Returns whether the terminal can only print, and not move its cursor.
+pub(crate) fn is_dumb_terminal() -> bool {
+    std::env::var("TERM").is_ok_and(|term| term == DUMB_TERMINAL)
 }
 
 /// Writes data as one line of JSON.
@@ -201,6 +230,11 @@ mod tests {
             pipe_sized_prefix(&format!("x{}", "ä".repeat(AT_ONCE_BYTES_MAX))).len(),
             AT_ONCE_BYTES_MAX - 1
         );
+    }
+
+    #[test]
+    fn styles_go_and_movements_stay() {
+        assert_eq!(without_styles("a\u{1b}[2mb\u{1b}[0m\r\u{1b}[1A\u{1b}[Jc"), "ab\r\u{1b}[1A\u{1b}[Jc");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! models' answers (see `backlog`).
 
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SendError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -15,9 +15,12 @@ use crate::views::backlog::EventBacklog;
 use crate::views::output;
 
 /// The note about a question that waits until the typed line is finished.
-const QUESTION_WAITS_NOTE: &str = "a subagent asks about a call: press Enter to be asked";
+const QUESTION_WAITS_NOTE: &str = "a call needs your answer: press Enter to be asked";
 const LEFT_OUT_NOTE: &str =
     "some events were not shown meanwhile; haft sessions show has all of them";
+
+/// Begins to read the line that a person types.
+pub(crate) type LineStart = Box<dyn FnOnce() + Send>;
 
 /// A message to the thread of a view.
 enum ViewMessage<E> {
@@ -26,8 +29,8 @@ enum ViewMessage<E> {
     /// Another writer needs the terminal, and waits until it is free.
     ReleaseTerminal(oneshot::Sender<()>),
     ReclaimTerminal,
-    /// The person types a line from now on; other output goes above it.
-    StartTyping(AbovePromptWriter),
+    /// The person types a line from now on; other output goes above it. The line is read once the screen is ready.
+    StartTyping(AbovePromptWriter, LineStart),
     StopTyping,
     Finish,
 }
@@ -160,9 +163,15 @@ impl<E> ViewScreen<E> {
         }
     }
 
-    /// Shows output above the typed line from now on.
-    pub(crate) fn start_typing(&self, writer: AbovePromptWriter) {
-        self.send(ViewMessage::StartTyping(writer));
+    /// Shows output above the typed line from now on. `begin` is called once the screen is ready for the line.
+    pub(crate) fn start_typing(&self, writer: AbovePromptWriter, begin: LineStart) {
+        self.backlog.add_event();
+        if let Err(SendError(unsent)) = self.messages.send(ViewMessage::StartTyping(writer, begin)) {
+            self.backlog.remove_event();
+            if let ViewMessage::StartTyping(_, begin) = unsent {
+                begin();
+            }
+        }
     }
 
     /// Shows output as usual again.
@@ -238,15 +247,20 @@ fn run_view<E>(
                     view.show_note(LEFT_OUT_NOTE);
                 }
             }
-            ViewMessage::StartTyping(writer) => {
+            ViewMessage::StartTyping(writer, begin) => {
                 is_typing = true;
                 view.start_typing(writer);
+                begin();
             }
             ViewMessage::StopTyping => {
                 view.stop_typing();
                 is_typing = false;
                 // An asker that stopped waiting has closed its end of the channel.
-                is_away = waiting.take().is_some_and(|free| free.send(()).is_ok());
+                if let Some(free) = waiting.take().filter(|free| !free.is_closed()) {
+                    view.release_terminal();
+                    is_away = true;
+                    let _ = free.send(());
+                }
             }
             ViewMessage::Finish => break,
         }
@@ -341,7 +355,7 @@ mod tests {
         let (free, mut is_free) = oneshot::channel();
         check(
             vec![
-                ViewMessage::StartTyping(AbovePromptWriter::new(None)),
+                ViewMessage::StartTyping(AbovePromptWriter::new(None), Box::new(|| ())),
                 ViewMessage::ReleaseTerminal(free),
                 ViewMessage::Event("a"),
                 ViewMessage::Finish,
@@ -352,7 +366,7 @@ mod tests {
         let (free, mut is_free) = oneshot::channel();
         check(
             vec![
-                ViewMessage::StartTyping(AbovePromptWriter::new(None)),
+                ViewMessage::StartTyping(AbovePromptWriter::new(None), Box::new(|| ())),
                 ViewMessage::ReleaseTerminal(free),
                 ViewMessage::StopTyping,
                 ViewMessage::Event("a"),

@@ -9,7 +9,7 @@ use haft_app::compose;
 use haft_app::host::AppHost;
 use haft_app::settings::EffectiveSettings;
 use haft_app::undo::{
-    UndoRefusal, UndoRequest, changed_repositories, check_idle, headline, preview_undo,
+    UndoCaller, UndoRefusal, UndoRequest, changed_repositories, check_idle, headline, preview_undo,
     recording_options, selection_words, skip_reason_text,
 };
 use haft_contract::Envelope;
@@ -198,7 +198,7 @@ impl ChangeSource {
         roots: Vec<RootChanges>,
         overwrite: OverwritePolicy,
     ) -> Result<(Vec<RootChanges>, Result<CheckedUndo, UndoRefusal>), PageError> {
-        if let Err(refusal) = check_idle(&self.history, &*self.journal, &self.of).await {
+        if let Err(refusal) = check_idle(&self.history, &*self.journal, &self.of, UndoCaller::Outsider).await {
             return Ok((roots, Err(refusal)));
         }
         let configured = self.settings.snapshots.clone();

@@ -31,6 +31,10 @@ impl EventRenderer for SessionJsonEvents {
     type Event = SessionEvent;
 
     fn show_event(&mut self, SessionEvent { event, .. }: SessionEvent) {
+        // How many samples of an output there are depends on the time. Its call's result has all of it.
+        if matches!(event.kind, AgentEventKind::ToolOutput { .. }) {
+            return;
+        }
         // The first session is the one that the user talks to, even if it is a resumed session of a subagent.
         if let AgentEventKind::Session { parent, .. } = &event.kind
             && (parent.is_none() || self.session.is_none())

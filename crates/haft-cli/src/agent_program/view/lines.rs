@@ -1,20 +1,26 @@
-//! A session as plain lines: streamed text, and each call on a line with its result. The lines of subagents are indented.
-//! Written lines never change, so the text reads the same in a log, over a slow line and in a screen reader.
+//! A session as lines: the agent's text, and each call on a line with its result. The lines of subagents are indented. Written
+//! lines never change. On a terminal that can redraw, the lines of `live` follow them while the agent works.
 
 use std::collections::HashMap;
+use std::time::{Duration, Instant};
 
 use clap::builder::styling::Style;
 use haft_agent::{AgentEvent, AgentEventKind};
 use haft_contract::{Envelope, ToolKind, cut};
 use haft_journal::SessionId;
+use haft_model::ModelUsage;
 use serde_json::Value;
 
 use super::SessionEvent;
-use super::changes::change_lines;
+use super::changes::{change_lines, text_after};
+use super::fold::fold_text;
 use super::limits::{
-    ANNOUNCED_CALLS_MAX, EVENTS_HELD_MAX, NOTICE_CHARS_MAX, TASK_CHARS_MAX, THOUGHT_CHARS_MAX,
+    COLUMNS_DEFAULT, COLUMNS_MIN, EVENTS_HELD_MAX, LIVE_DRAW_MS, NOTICE_CHARS_MAX, TASK_CHARS_MAX,
+    THOUGHT_CHARS_MAX,
 };
-use crate::agent_program::model_text::{retrying, usage_summary};
+use super::live::{LiveActivity, LiveArea, LiveWork};
+use super::markdown::{MarkdownStream, MarkdownStyle};
+use crate::agent_program::model_text::{context_left_percent, retrying, usage_summary};
 use crate::views::above_prompt::AbovePromptWriter;
 use crate::views::outcome::{line_of_result, on_one_line};
 use crate::views::output;
@@ -30,6 +36,10 @@ pub(super) trait SessionOutput {
     fn write_data(&mut self, text: &str);
     /// Writes a piece of the other output.
     fn write_side(&mut self, text: &str);
+    /// Writes what moves the cursor and draws lines again.
+    fn redraw(&mut self, text: &str);
+    /// Returns the columns of the terminal, if they are known.
+    fn columns(&self) -> Option<usize>;
 }
 
 /// Standard output and standard error.
@@ -43,20 +53,37 @@ impl SessionOutput for StandardStreams {
     fn write_side(&mut self, text: &str) {
         output::write_stderr_piece(text);
     }
+
+    fn redraw(&mut self, text: &str) {
+        output::write_stderr_controls(text);
+    }
+
+    fn columns(&self) -> Option<usize> {
+        crate::views::table::columns_of(std::io::stderr())
+    }
 }
 
-/// The present line, which is not finished yet.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum UnfinishedLine {
-    None,
-    /// Text of the agent.
-    Text {
-        at_line_start: bool,
-    },
-    /// A thought of the agent.
-    Thought,
-    /// The calls that are about to begin.
-    Calls(Vec<String>),
+/// How the output that is not the answer looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum SideLook {
+    /// No person looks on: a file or a pipe.
+    Log,
+    /// Each event is one line, as a screen reader and a terminal that can only print need it.
+    Linear,
+    /// The last lines are drawn again while the agent works.
+    Redrawn,
+}
+
+/// How a session is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct SessionLook {
+    /// Whether the answer is shown while it streams.
+    pub(super) is_data_streamed: bool,
+    /// Whether the answer has colours.
+    pub(super) has_colours: bool,
+    pub(super) side: SideLook,
+    /// The context of the model, in tokens.
+    pub(super) context_tokens: u64,
 }
 
 struct DisplayedCall {
@@ -66,6 +93,10 @@ struct DisplayedCall {
     input: Value,
     /// The text of the file that the call replaces.
     text_before: Option<String>,
+    /// Whether a line has named the call.
+    is_announced: bool,
+    /// Whether its change is shown.
+    is_change_shown: bool,
 }
 
 #[derive(Clone)]
@@ -79,85 +110,134 @@ struct SubagentLabel {
 /// A session as lines.
 pub(super) struct SessionLines<O> {
     out: O,
-    /// Whether the requested output is shown while it streams.
-    is_data_streamed: bool,
-    /// Whether the other output is shown on a terminal.
-    is_side_visible: bool,
+    look: SessionLook,
     /// The writer above the typed line, while a line is typed.
     prompt_writer: Option<AbovePromptWriter>,
+    /// Whether the terminal is left to a question.
+    is_away: bool,
     session: Option<SessionId>,
     subagents: HashMap<SessionId, SubagentLabel>,
     /// How many subagents each name has had.
     label_counts: HashMap<String, usize>,
     calls: HashMap<(SessionId, String), DisplayedCall>,
-    unfinished_line: UnfinishedLine,
+    work: LiveWork,
+    live: LiveArea,
+    markdown: MarkdownStream,
     /// The agent's text since the last prompt, if it is not shown while it streams.
     unstreamed_text: String,
+    /// The thought that is not shown yet.
+    thought: String,
     thought_chars: usize,
     /// Whether a blank line is due before the agent's next text.
     needs_gap: bool,
 }
 
 impl<O: SessionOutput> SessionLines<O> {
-    pub(super) fn new(out: O, is_data_streamed: bool, is_side_visible: bool) -> Self {
+    pub(super) fn new(out: O, look: SessionLook) -> Self {
         Self {
             out,
-            is_data_streamed,
-            is_side_visible,
+            look,
             prompt_writer: None,
+            is_away: false,
             session: None,
             subagents: HashMap::new(),
             label_counts: HashMap::new(),
             calls: HashMap::new(),
-            unfinished_line: UnfinishedLine::None,
+            work: LiveWork::default(),
+            live: LiveArea::default(),
+            markdown: MarkdownStream::default(),
             unstreamed_text: String::new(),
+            thought: String::new(),
             thought_chars: 0,
             needs_gap: false,
         }
     }
 
-    /// Writes a piece of the other output, above the typed line if there is one.
-    fn write_side(&mut self, text: &str) {
-        match &mut self.prompt_writer {
-            Some(writer) => writer.write_text(text),
-            None => self.out.write_side(text),
+    fn has_person(&self) -> bool {
+        self.look.side != SideLook::Log
+    }
+
+    /// Returns the columns that lines are folded to.
+    fn columns(&self) -> usize {
+        self.out.columns().map_or(usize::MAX, |columns| columns.max(COLUMNS_MIN))
+    }
+
+    fn markdown_style(&self) -> MarkdownStyle {
+        MarkdownStyle {
+            columns: self.columns(),
+            has_colours: self.look.has_colours,
+            is_linear: self.look.side == SideLook::Linear,
         }
     }
 
-    /// Ends the unfinished line.
-    fn end_open_line(&mut self) {
-        match std::mem::replace(&mut self.unfinished_line, UnfinishedLine::None) {
-            UnfinishedLine::None | UnfinishedLine::Text { at_line_start: true } => {}
-            UnfinishedLine::Text { at_line_start: false } => self.out.write_data("\n"),
-            UnfinishedLine::Thought | UnfinishedLine::Calls(_) => self.write_side("\n"),
+    /// Removes the lines that are drawn again.
+    fn erase_live(&mut self) {
+        let erased = self.live.erase();
+        if !erased.is_empty() {
+            self.out.redraw(&erased);
         }
     }
 
-    /// Writes a whole line.
+    /// Draws the lines that change, unless the terminal is used for something else.
+    fn draw_live(&mut self, now: Instant) {
+        let is_free = !self.is_away && self.prompt_writer.is_none() && self.work.is_active();
+        if self.look.side != SideLook::Redrawn || !is_free {
+            return;
+        }
+        let columns = self.out.columns().unwrap_or(COLUMNS_DEFAULT).max(COLUMNS_MIN);
+        let lines = self.work.lines(now, self.markdown.pending_text(), columns);
+        let drawn = self.live.draw(&lines, now);
+        self.out.redraw(&drawn);
+    }
+
+    /// Writes a line of the other output, above the typed line if there is one.
     fn write_line(&mut self, text: &str) {
-        self.end_open_line();
-        self.write_side(&format!("{text}\n"));
+        let mut text = text.to_owned();
+        if self.look.side == SideLook::Linear {
+            text = text.replace(" · ", ", ");
+        }
+        if self.has_person() {
+            let indent = text.len() - text.trim_start_matches(' ').len() + DEPTH_INDENT.len();
+            text = fold_text(&text, self.columns(), &" ".repeat(indent));
+        }
+        text.push('\n');
+        self.erase_live();
+        match &mut self.prompt_writer {
+            Some(writer) => writer.write_text(&text),
+            None => self.out.write_side(&text),
+        }
         self.needs_gap = true;
     }
 
-    fn write_text(&mut self, delta: &str) {
-        if !self.is_data_streamed {
+    /// Writes lines of the answer.
+    fn write_answer_lines(&mut self, lines: &[String]) {
+        if lines.is_empty() {
+            return;
+        }
+        self.erase_live();
+        let gap = if std::mem::take(&mut self.needs_gap) { "\n" } else { "" };
+        let text = format!("{gap}{}\n", lines.join("\n"));
+        match &mut self.prompt_writer {
+            Some(writer) => writer.write_text(&text),
+            None => self.out.write_data(&text),
+        }
+    }
+
+    fn take_text(&mut self, delta: &str) {
+        if !self.look.is_data_streamed {
             self.unstreamed_text.push_str(delta);
             return;
         }
-        let is_begun = matches!(self.unfinished_line, UnfinishedLine::Text { .. });
-        let delta = if is_begun { delta } else { delta.trim_start_matches(['\n', '\r']) };
-        if delta.is_empty() {
-            return;
-        }
-        if !is_begun {
-            self.end_open_line();
-            if std::mem::take(&mut self.needs_gap) {
-                self.out.write_data("\n");
-            }
-        }
-        self.out.write_data(&haft_contract::escape_controls(delta));
-        self.unfinished_line = UnfinishedLine::Text { at_line_start: delta.ends_with('\n') };
+        self.flush_thought();
+        let lines = self.markdown.take_text(delta, self.markdown_style());
+        self.write_answer_lines(&lines);
+    }
+
+    /// Writes the text and the thought that are not shown yet.
+    fn flush(&mut self) {
+        self.flush_thought();
+        let lines = self.markdown.finish(self.markdown_style());
+        self.write_answer_lines(&lines);
     }
 
     /// Writes text that the agent wrote beside its answer and that was not streamed.
@@ -168,72 +248,111 @@ impl<O: SessionOutput> SessionLines<O> {
         }
     }
 
-    fn write_thought(&mut self, delta: &str) {
+    fn take_thought(&mut self, delta: &str) {
         let left = THOUGHT_CHARS_MAX.saturating_sub(self.thought_chars);
-        if left == 0 || !self.is_side_visible {
+        if left == 0 || !self.has_person() {
             return;
         }
         let one_line: String =
             delta.chars().map(|it| if it.is_whitespace() { ' ' } else { it }).collect();
-        let is_begun = self.unfinished_line == UnfinishedLine::Thought;
-        let one_line = if is_begun { one_line.as_str() } else { one_line.trim_start() };
-        if one_line.is_empty() {
-            return;
-        }
-        if !is_begun {
-            self.end_open_line();
-            self.unfinished_line = UnfinishedLine::Thought;
-        }
-        let shown = haft_contract::escape_controls(&cut(one_line, left));
+        self.thought.push_str(&cut(&one_line, left));
         self.thought_chars += one_line.chars().count();
-        self.write_side(&format!("{DIM}{shown}{DIM:#}"));
-        self.needs_gap = true;
+    }
+
+    fn flush_thought(&mut self) {
+        let thought = std::mem::take(&mut self.thought);
+        if !thought.trim().is_empty() {
+            let shown = haft_contract::escape_controls(thought.trim());
+            self.write_line(&format!("{DIM}{shown}{DIM:#}"));
+        }
+    }
+
+    /// Writes the line of a call that has no result yet.
+    fn announce_call(&mut self, session: &SessionId, id: &str) {
+        let key = (session.clone(), id.to_owned());
+        let Some(call) = self.calls.get_mut(&key).filter(|call| !call.is_announced) else { return };
+        call.is_announced = true;
+        let mark = if self.look.side == SideLook::Linear { "call: " } else { "→ " };
+        let line = format!("{mark}{}", call.title);
+        self.write_line(&line);
+    }
+
+    /// Writes the change of a call, once. `indent` is before the lines of its session.
+    fn write_change(&mut self, call: &mut DisplayedCall, indent: &str, before: Option<&str>) {
+        if !std::mem::replace(&mut call.is_change_shown, true) {
+            for line in change_lines(call.kind, &call.input, before) {
+                self.write_line(&format!("{indent}    {line}"));
+            }
+        }
+    }
+
+    fn show_ask(&mut self, session: &SessionId, id: &str) {
+        let key = (session.clone(), id.to_owned());
+        if let Some(SubagentLabel { indent, label }) = self.subagents.get(session).cloned() {
+            let title = self.calls.get(&key).map_or("a call", |called| &called.title);
+            let line = format!("{indent}{label} asks about {title}");
+            self.write_line(&line);
+        } else {
+            self.flush();
+            self.announce_call(session, id);
+        }
+        // The person decides about the change, so it comes before the question.
+        if let Some(mut call) = self.calls.remove(&key) {
+            let indent = self.subagents.get(session).map_or(String::new(), |it| it.indent.clone());
+            let before = call.text_before.clone();
+            self.write_change(&mut call, &indent, before.as_deref());
+            self.calls.insert(key, call);
+        }
     }
 
     fn write_result(&mut self, session: &SessionId, id: &str, tool: String, envelope: &Envelope) {
         let called = self.calls.remove(&(session.clone(), id.to_owned()));
         // A call that was never made has no entry. Its name is the model's text.
-        let called = called.unwrap_or_else(|| DisplayedCall {
+        let mut called = called.unwrap_or_else(|| DisplayedCall {
             title: on_one_line(&tool),
             tool,
             kind: ToolKind::Other,
             input: Value::Null,
             text_before: None,
+            is_announced: false,
+            is_change_shown: false,
         });
-        // A recalled call replaces nothing now.
-        let before = called.text_before.as_deref().filter(|_| !envelope.metadata().replayed);
         let line = line_of_result(&called.title, &called.tool, envelope);
-        let indent = match self.subagents.get(session) {
+        let subagent = self.subagents.get(session).cloned();
+        let line = match &subagent {
             Some(SubagentLabel { indent, label }) => {
-                let indent = indent.clone();
-                let line = format!("{indent}{DIM}{label} ·{DIM:#} {line}");
-                self.write_line(&line);
-                indent
+                format!("{indent}{DIM}{label} ·{DIM:#} {line}")
             }
-            None if self.unfinished_line == UnfinishedLine::Calls(vec![id.to_owned()]) => {
-                // Nothing was said since the call was named, so the rest of its line follows.
-                let rest = line.strip_prefix(&called.title).unwrap_or(&line);
-                self.write_side(&format!("{rest}\n"));
-                self.unfinished_line = UnfinishedLine::None;
-                String::new()
-            }
-            None => {
-                let mark = if self.is_side_visible { "  " } else { "→ " };
-                self.write_line(&format!("{mark}{line}"));
-                String::new()
-            }
+            None if self.look.side == SideLook::Linear => format!("result: {line}"),
+            None if called.is_announced => format!("  {line}"),
+            None => format!("→ {line}"),
         };
+        self.write_line(&line);
+        if subagent.is_none() {
+            self.work.end_call(id, Instant::now());
+        }
         if matches!(envelope, Envelope::Output { .. }) {
-            for line in change_lines(called.kind, &called.input, before) {
-                self.write_line(&format!("{indent}    {line}"));
-            }
-            // Other calls that wait to replace the same file find it as this call left it.
-            let path = called.input.get("path").and_then(Value::as_str);
-            for ((of, _), other) in &mut self.calls {
-                let is_same_file = other.input.get("path").and_then(Value::as_str) == path;
-                if path.is_some() && of == session && is_same_file {
-                    other.text_before = None;
-                }
+            // A recalled call replaces nothing now.
+            let before = called.text_before.take().filter(|_| !envelope.metadata().replayed);
+            let indent = subagent.map_or(String::new(), |subagent| subagent.indent);
+            self.write_change(&mut called, &indent, before.as_deref());
+            self.update_text_before(session, &called, before.as_deref());
+        }
+    }
+
+    /// Gives other calls that wait to change the same file its text as this call left it.
+    fn update_text_before(
+        &mut self,
+        session: &SessionId,
+        called: &DisplayedCall,
+        before: Option<&str>,
+    ) {
+        let Some(path) = called.input.get("path").and_then(Value::as_str) else { return };
+        let after = text_after(called.kind, &called.input, before);
+        for ((of, _), other) in &mut self.calls {
+            let is_same_file = other.input.get("path").and_then(Value::as_str) == Some(path);
+            if of == session && is_same_file && other.text_before.is_some() {
+                other.text_before.clone_from(&after);
             }
         }
     }
@@ -258,17 +377,36 @@ impl<O: SessionOutput> SessionLines<O> {
         subagent.clone()
     }
 
+    fn write_subagent_begin(
+        &mut self,
+        parent: &SessionId,
+        call: String,
+        child: &SessionId,
+        (agent, how): (&str, &str),
+    ) {
+        let SubagentLabel { indent, label } = self.register_subagent(parent, agent, child.clone());
+        let mut task = String::new();
+        if let Some(called) = self.calls.get_mut(&(parent.clone(), call)) {
+            let prompt = called.input.get("prompt").and_then(Value::as_str);
+            task = cut(&on_one_line(prompt.unwrap_or_default()), TASK_CHARS_MAX);
+            // Of several tasks in one answer, each ends at its own time.
+            called.title = format!("{} {label}", on_one_line(&called.tool));
+        }
+        let task = if task.is_empty() { task } else { format!(": {task}") };
+        self.write_line(&format!("{indent}{DIM}{label} {how} ({child}){task}{DIM:#}"));
+    }
+
     fn write_turn_end(
         &mut self,
         session: &SessionId,
         end: &str,
         error: Option<&str>,
-        usage: haft_model::ModelUsage,
+        usage: ModelUsage,
     ) {
         self.calls.retain(|(of, _), _| of != session);
         // A turn that failed before it began used nothing worth a report.
-        let took = (end == "done" || usage != haft_model::ModelUsage::default())
-            .then(|| usage_summary(usage));
+        let took =
+            (end == "done" || usage != ModelUsage::default()).then(|| usage_summary(usage));
         if let Some(SubagentLabel { indent, label }) = self.subagents.get(session) {
             let why = error.map(|error| cut(&on_one_line(error), NOTICE_CHARS_MAX));
             let why = why.map_or_else(String::new, |why| format!(": {why}"));
@@ -285,16 +423,59 @@ impl<O: SessionOutput> SessionLines<O> {
             self.write_line(&line);
             return;
         }
-        self.end_open_line();
+        self.flush();
+        self.work.end_turn();
+        self.erase_live();
         match end {
             // The command prints the answer itself.
             "done" => self.unstreamed_text.clear(),
             _ => self.write_unstreamed_text(),
         }
-        if let Some(took) = took.filter(|_| self.is_side_visible) {
-            self.write_line(&format!("{DIM}{took}{DIM:#}"));
+        if let Some(took) = took.filter(|_| self.has_person()) {
+            let left = self.work.context_left_percent;
+            let left = left.map(|left| format!(" · {left}% of the context left"));
+            self.write_line(&format!("{DIM}{took}{}{DIM:#}", left.unwrap_or_default()));
         }
         self.needs_gap = false;
+    }
+
+    /// Shows an event of the session that the person talks to, if it is one that only this session shows.
+    fn show_own_event(&mut self, kind: &AgentEventKind) {
+        match kind {
+            AgentEventKind::TurnStarted => self.work.begin_turn(Instant::now()),
+            AgentEventKind::StepStarted { .. } => {
+                self.thought_chars = 0;
+                self.work.set_activity(LiveActivity::Waiting);
+            }
+            AgentEventKind::Text { delta } => {
+                self.work.set_activity(LiveActivity::Writing);
+                self.take_text(delta);
+            }
+            AgentEventKind::Reasoning { delta } => {
+                self.work.set_activity(LiveActivity::Thinking);
+                self.take_thought(delta);
+            }
+            AgentEventKind::ToolOutput { tail, .. } => self.work.set_output(tail.clone()),
+            AgentEventKind::Answered { .. } => self.work.restart_clock(Instant::now()),
+            AgentEventKind::StepEnded { usage, .. } => {
+                self.flush();
+                let left = context_left_percent(*usage, self.look.context_tokens);
+                self.work.context_left_percent = left.or(self.work.context_left_percent);
+            }
+            AgentEventKind::Compacted { .. } => {
+                self.flush();
+                self.work.context_left_percent = None;
+                let note = "the messages before are summarised from here on";
+                self.write_line(&format!("{DIM}{note}{DIM:#}"));
+            }
+            AgentEventKind::Notice { text } => {
+                self.flush();
+                let text = cut(&on_one_line(text), NOTICE_CHARS_MAX);
+                self.write_line(&format!("{DIM}notice to the agent: {text}{DIM:#}"));
+            }
+            // Later events show the effect of the other events.
+            _ => {}
+        }
     }
 }
 
@@ -315,39 +496,32 @@ impl<O: SessionOutput> EventRenderer for SessionLines<O> {
                     on_one_line(&model)
                 ));
                 self.needs_gap = false;
+                self.work = LiveWork::default();
                 self.session = Some(session);
             }
-            AgentEventKind::StepStarted { .. } if is_own => self.thought_chars = 0,
-            AgentEventKind::Text { delta } if is_own => self.write_text(&delta),
-            AgentEventKind::Reasoning { delta } if is_own => self.write_thought(&delta),
             AgentEventKind::ToolCall { id, tool, kind, input, title, .. } => {
                 let title = on_one_line(&title);
                 let is_own_call = !self.subagents.contains_key(&session);
+                let (is_announced, is_change_shown) = (false, false);
+                let key = (session.clone(), id.clone());
+                let called = DisplayedCall {
+                    tool,
+                    kind,
+                    title: title.clone(),
+                    input,
+                    text_before,
+                    is_announced,
+                    is_change_shown,
+                };
                 if is_own_call {
+                    self.flush();
                     self.write_unstreamed_text();
+                    self.work.begin_call(&id, &title, Instant::now());
                 }
-                // Names the call on the line of calls that are about to begin.
-                match &mut self.unfinished_line {
-                    _ if !is_own_call || !self.is_side_visible => {}
-                    UnfinishedLine::Calls(ids) => {
-                        ids.push(id.clone());
-                        match ids.len().cmp(&(ANNOUNCED_CALLS_MAX + 1)) {
-                            std::cmp::Ordering::Less => self.write_side(&format!(", {title}")),
-                            std::cmp::Ordering::Equal => self.write_side(", …"),
-                            std::cmp::Ordering::Greater => {}
-                        }
-                    }
-                    UnfinishedLine::None
-                    | UnfinishedLine::Text { .. }
-                    | UnfinishedLine::Thought => {
-                        self.end_open_line();
-                        self.unfinished_line = UnfinishedLine::Calls(vec![id.clone()]);
-                        self.write_side(&format!("→ {title}"));
-                        self.needs_gap = true;
-                    }
+                self.calls.insert(key, called);
+                if is_own_call && self.look.side == SideLook::Linear {
+                    self.announce_call(&session, &id);
                 }
-                let called = DisplayedCall { tool, kind, title, input, text_before };
-                self.calls.insert((session, id), called);
             }
             AgentEventKind::ToolResult { id, tool, envelope, .. } => {
                 self.write_result(&session, &id, tool, &envelope);
@@ -357,27 +531,9 @@ impl<O: SessionOutput> EventRenderer for SessionLines<O> {
             }
             AgentEventKind::Subagent { call, agent, child, background } => {
                 let how = if background { "works in the background" } else { "works" };
-                let SubagentLabel { indent, label } =
-                    self.register_subagent(&session, &agent, child.clone());
-                let mut task = String::new();
-                if let Some(called) = self.calls.get_mut(&(session, call)) {
-                    let prompt = called.input.get("prompt").and_then(Value::as_str);
-                    task = cut(&on_one_line(prompt.unwrap_or_default()), TASK_CHARS_MAX);
-                    // Of several tasks in one answer, each ends at its own time.
-                    called.title = format!("{} {label}", on_one_line(&called.tool));
-                }
-                let task = if task.is_empty() { task } else { format!(": {task}") };
-                self.write_line(&format!("{indent}{DIM}{label} {how} ({child}){task}{DIM:#}"));
+                self.write_subagent_begin(&session, call, &child, (&agent, how));
             }
-            // A call of the session itself was named just before the question, so only subagents need this line.
-            AgentEventKind::Asked { id } if self.is_side_visible => {
-                if let Some(SubagentLabel { indent, label }) = self.subagents.get(&session) {
-                    let called = self.calls.get(&(session, id));
-                    let title = called.map_or("a call", |called| &called.title);
-                    let line = format!("{indent}{label} asks about {title}");
-                    self.write_line(&line);
-                }
-            }
+            AgentEventKind::Asked { id } if self.has_person() => self.show_ask(&session, &id),
             AgentEventKind::Retry { error, wait_ms, attempt, attempts_max } => {
                 let error = cut(&on_one_line(&error), NOTICE_CHARS_MAX);
                 let retry = retrying(&error, wait_ms, attempt, attempts_max);
@@ -387,19 +543,16 @@ impl<O: SessionOutput> EventRenderer for SessionLines<O> {
                 };
                 self.write_line(&format!("{DIM}{who}{retry}{DIM:#}"));
             }
-            AgentEventKind::Compacted { .. } if is_own => {
-                let note = "the messages before are summarised from here on";
-                self.write_line(&format!("{DIM}{note}{DIM:#}"));
-            }
-            AgentEventKind::Notice { text } if is_own => {
-                let text = cut(&on_one_line(&text), NOTICE_CHARS_MAX);
-                self.write_line(&format!("{DIM}notice to the agent: {text}{DIM:#}"));
-            }
             AgentEventKind::TurnEnded { end, error, usage } => {
                 self.write_turn_end(&session, end, error.as_deref(), usage);
             }
-            // A subagent's text is the answer of its call. Later events show the effect of the other events.
+            // A subagent's text is the answer of its call.
+            own if is_own => self.show_own_event(&own),
             _ => {}
+        }
+        let now = Instant::now();
+        if self.live.is_due(now) {
+            self.draw_live(now);
         }
     }
 
@@ -407,16 +560,35 @@ impl<O: SessionOutput> EventRenderer for SessionLines<O> {
         EVENTS_HELD_MAX
     }
 
+    fn update_interval(&self) -> Duration {
+        match self.look.side {
+            SideLook::Redrawn if self.work.is_active() => Duration::from_millis(LIVE_DRAW_MS),
+            SideLook::Redrawn | SideLook::Linear | SideLook::Log => Duration::MAX,
+        }
+    }
+
+    fn update_durations(&mut self) {
+        self.draw_live(Instant::now());
+    }
+
     fn show_note(&mut self, text: &str) {
-        self.write_line(&haft_contract::escape_controls(text));
+        for line in haft_contract::escape_controls(text).lines() {
+            self.write_line(line);
+        }
     }
 
     fn release_terminal(&mut self) {
-        self.end_open_line();
+        self.flush();
+        self.erase_live();
+        self.is_away = true;
+    }
+
+    fn reclaim_terminal(&mut self) {
+        self.is_away = false;
     }
 
     fn start_typing(&mut self, writer: AbovePromptWriter) {
-        self.end_open_line();
+        self.erase_live();
         self.prompt_writer = Some(writer);
     }
 
@@ -425,7 +597,8 @@ impl<O: SessionOutput> EventRenderer for SessionLines<O> {
     }
 
     fn finish(&mut self) {
-        self.end_open_line();
+        self.flush();
+        self.erase_live();
     }
 }
 

@@ -27,8 +27,6 @@ const TOTAL_TEMPLATE_NARROW: &str = "{bar:6} {pos}/{len} nodes, {wide_msg}";
 /// Columns below which the bar is short.
 const NARROW_COLUMNS: usize = 72;
 const NODE_TEMPLATE: &str = "  {wide_msg}";
-/// The name of terminals that can only print.
-const DUMB_TERMINAL: &str = "dumb";
 
 /// A plan on a terminal.
 pub(super) struct LivePlanView {
@@ -65,7 +63,7 @@ enum NodeActivity {
 
 /// Returns standard error, if that is a terminal that can redraw lines.
 pub(super) fn terminal() -> Option<MultiProgress> {
-    if std::env::var("TERM").is_ok_and(|term| term == DUMB_TERMINAL) {
+    if output::is_dumb_terminal() {
         return None;
     }
     Some(MultiProgress::with_draw_target(draw_target())).filter(|screen| !screen.is_hidden())

@@ -24,6 +24,19 @@ impl SessionOutput for Written<'_> {
         let mark = if begins { "| " } else { "" };
         self.text.push_str(&format!("{mark}{}", anstream::adapter::strip_str(text)));
     }
+
+    /// Leaves out what does not stay on the screen.
+    fn redraw(&mut self, _: &str) {}
+
+    fn columns(&self) -> Option<usize> {
+        None
+    }
+}
+
+/// How a session looks on a terminal that can redraw, and elsewhere.
+fn look(is_terminal: bool) -> SessionLook {
+    let side = if is_terminal { SideLook::Redrawn } else { SideLook::Log };
+    SessionLook { is_data_streamed: is_terminal, has_colours: false, side, context_tokens: 0 }
 }
 
 fn chat(number: u128) -> SessionId {
@@ -88,10 +101,14 @@ fn alone(event: AgentEvent) -> SessionEvent {
 }
 
 fn shown(events: &[AgentEvent], is_terminal: bool) -> String {
+    shown_as(events, look(is_terminal))
+}
+
+fn shown_as(events: &[AgentEvent], look: SessionLook) -> String {
     let mut text = String::new();
-    let mut lines = SessionLines::new(Written { text: &mut text }, is_terminal, is_terminal);
+    let mut lines = SessionLines::new(Written { text: &mut text }, look);
     events.iter().for_each(|event| lines.show_event(alone(event.clone())));
-    lines.end_open_line();
+    lines.finish();
     drop(lines);
     text
 }
@@ -149,11 +166,9 @@ fn a_call_has_one_line_that_is_there_while_it_runs() {
 }
 
 #[test]
-fn calls_that_are_made_together_are_named_before_and_told_after() {
+fn calls_that_are_made_together_are_told_when_they_end() {
     let mut events = vec![session(1, None), step(1)];
-    let ids: Vec<String> =
-        (0..ANNOUNCED_CALLS_MAX + 2).map(|number| format!("c{number}")).collect();
-    events.extend(ids.iter().map(|id| read(1, id, &format!("{id}.rs"))));
+    events.extend(["c0", "c1"].map(|id| read(1, id, &format!("{id}.rs"))));
     events.push(result(1, "c1", "read", Ok("one")));
     events.push(result(1, "c0", "read", Err("read is denied: \u{1b}[2J")));
     check(
@@ -384,7 +399,7 @@ fn a_file_that_is_written_anew_is_compared_with_what_it_said() {
     let write =
         |id: &str, path: &str| call(1, id, "write", json!({"path": path, "content": "one\n2\n"}));
     let mut text = String::new();
-    let mut lines = SessionLines::new(Written { text: &mut text }, true, true);
+    let mut lines = SessionLines::new(Written { text: &mut text }, look(true));
     for event in [session(1, None), step(1), write("c1", "new")] {
         lines.show_event(alone(event));
     }
@@ -413,7 +428,7 @@ fn a_file_is_compared_only_with_what_the_call_itself_replaced() {
     let write =
         |id: &str, path: &str| call(1, id, "write", json!({"path": path, "content": "one\n2\n"}));
     let mut text = String::new();
-    let mut lines = SessionLines::new(Written { text: &mut text }, true, true);
+    let mut lines = SessionLines::new(Written { text: &mut text }, look(true));
     lines.show_event(alone(session(1, None)));
     for (id, path) in [("c1", "a"), ("c2", "a"), ("c3", "b"), ("c4", "c"), ("c5", "c")] {
         let text_before = Some("one\ntwo\n".to_owned());
@@ -525,6 +540,69 @@ fn thoughts_and_notices_are_cut() {
 }
 
 #[test]
+fn each_event_is_a_line_for_a_screen_reader() {
+    let linear = SessionLook { side: SideLook::Linear, context_tokens: 100, ..look(true) };
+    let usage = ModelUsage { input: 20, output: 4, ..ModelUsage::default() };
+    let events = [
+        session(1, None),
+        of(1, AgentEventKind::TurnStarted),
+        step(1),
+        thought("I look\nat it."),
+        text("| a | b |\n|---|---|\n| **1** | 2 |\n"),
+        read(1, "c1", "a.rs"),
+        read(1, "c2", "b.rs"),
+        result(1, "c2", "read", Ok("one\n")),
+        result(1, "c1", "read", Err("no")),
+        of(1, AgentEventKind::StepEnded { finish: MessageFinish::ToolCalls, usage }),
+        ended(1, "done"),
+    ];
+    expect![[r#""#]].assert_eq(&shown_as(&events, linear));
+}
+
+#[test]
+fn a_change_is_shown_before_the_question_about_it() {
+    let events = [
+        session(1, None),
+        step(1),
+        call(1, "c1", "write", json!({"path": "a", "content": "one\n"})),
+        of(1, AgentEventKind::Asked { id: "c1".to_owned() }),
+        of(1, AgentEventKind::Answered { id: "c1".to_owned(), answer: "once" }),
+        result(1, "c1", "write", Ok("ok")),
+    ];
+    expect![[r#"
+        | session ses_00000000000000000000000001 · build · openai/test
+        | → write a
+        |     1 +one
+        |   write a · 5 ms
+    "#]]
+    .assert_eq(&shown(&events, true));
+}
+
+#[test]
+fn text_is_rendered_while_it_streams() {
+    let events = [
+        session(1, None),
+        step(1),
+        text("# Result\n\nIt **wor"),
+        text("ks**:\n```sh\nmake\n"),
+        text("```\n- done"),
+        ended(1, "done"),
+    ];
+    expect![[r#"
+        | session ses_00000000000000000000000001 · build · openai/test
+        # Result
+
+        It works:
+
+            make
+
+        - done
+        | 30 tokens read, 4 written
+    "#]]
+    .assert_eq(&shown(&events, true));
+}
+
+#[test]
 fn what_a_turn_said_that_was_stopped_is_not_lost() {
     let events = [session(1, None), step(1), text("half an ans"), ended(1, "aborted")];
     check(
@@ -553,6 +631,14 @@ impl SessionOutput for Raw<'_> {
 
     fn write_side(&mut self, text: &str) {
         self.text.push_str(text);
+    }
+
+    fn redraw(&mut self, text: &str) {
+        self.text.push_str(text);
+    }
+
+    fn columns(&self) -> Option<usize> {
+        Some(80)
     }
 }
 
@@ -598,9 +684,9 @@ fn nothing_that_comes_controls_the_terminal() {
     ];
     for is_terminal in [true, false] {
         let mut shown = String::new();
-        let mut lines = SessionLines::new(Raw { text: &mut shown }, is_terminal, is_terminal);
+        let mut lines = SessionLines::new(Raw { text: &mut shown }, look(is_terminal));
         events.iter().for_each(|event| lines.show_event(alone(event.clone())));
-        lines.end_open_line();
+        lines.finish();
         drop(lines);
         for evil in ["\u{1b}]", "\u{7}", "\u{9b}", "\u{202e}"] {
             assert!(!shown.contains(evil), "{evil:?} in {shown:?}");
