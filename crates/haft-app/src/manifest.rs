@@ -46,7 +46,7 @@ pub use mcp::{
     MCP_SERVERS_MAX, ServerEntry, ServerVariables, VariableValue,
     name_problem as server_name_problem,
 };
-pub use model::ModelSection;
+pub use model::{ModelPrices, ModelSection};
 pub use network::NetworkSection;
 pub use notify::{
     NOTIFY_MAX, NOTIFY_TIMEOUT_MS_DEFAULT, NotifyEntry, NotifyEvent, WebhookFormat,

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use haft_model::ModelAnswerBounds;
+use haft_model::{ModelAnswerBounds, ModelUsage};
 use serde::Deserialize;
 
 use super::problem::{KeyProblem, out_of_bounds};
@@ -12,6 +12,35 @@ use super::problem::{KeyProblem, out_of_bounds};
 ///
 /// Limit (settings): the manifest is refused.
 pub(crate) const MODEL_MS_MAX: u64 = 3_600_000;
+
+/// Largest `model.input_cents`, `model.output_cents` and `model.cached_cents`.
+///
+/// Limit (settings): the manifest is refused.
+pub(crate) const MODEL_CENTS_MAX: u64 = 1_000_000;
+
+/// The prices of a model, in US cents for a million tokens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ModelPrices {
+    /// The model, as `provider/name`.
+    pub model: String,
+    input_cents: u64,
+    output_cents: u64,
+    cached_cents: u64,
+}
+
+impl ModelPrices {
+    /// Returns the price of these tokens, in millionths of a US dollar.
+    pub fn micro_dollars(&self, usage: ModelUsage) -> u64 {
+        let of_kinds = [
+            (usage.input.saturating_add(usage.cache_write), self.input_cents),
+            (usage.cache_read, self.cached_cents),
+            (usage.output.saturating_add(usage.reasoning), self.output_cents),
+        ];
+        // A cent for a million tokens is a hundredth of a millionth of a dollar for each.
+        let all = of_kinds.iter().map(|(tokens, cents)| tokens.saturating_mul(*cents));
+        all.fold(0, u64::saturating_add) / 100
+    }
+}
 
 /// The values of the table. Every key is optional; a missing key has its default.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -25,6 +54,12 @@ pub struct ModelSection {
     pub key_variable: Option<String>,
     /// Whether the model sees images.
     pub images: Option<bool>,
+    /// The price of a million tokens that the model reads, in US cents.
+    pub input_cents: Option<u64>,
+    /// The price of a million tokens that the model writes, in US cents.
+    pub output_cents: Option<u64>,
+    /// The price of a million tokens that come from the provider's cache, in US cents; that of other input unless given.
+    pub cached_cents: Option<u64>,
     /// How long an answer may take with all attempts at it.
     pub timeout_ms: Option<u64>,
     /// How long the model may be silent.
@@ -49,6 +84,13 @@ impl ModelSection {
         Self { timeout_ms, idle_ms, ..named }
     }
 
+    /// Returns the prices of the model, if both prices and the model are named.
+    pub fn prices(&self) -> Option<ModelPrices> {
+        let (input_cents, output_cents) = (self.input_cents?, self.output_cents?);
+        let cached_cents = self.cached_cents.unwrap_or(input_cents);
+        Some(ModelPrices { model: self.name.clone()?, input_cents, output_cents, cached_cents })
+    }
+
     /// Returns how long is waited for an answer, of whichever model.
     pub fn bounds(&self) -> ModelAnswerBounds {
         let defaults = ModelAnswerBounds::default();
@@ -65,6 +107,14 @@ impl ModelSection {
         let mut problems: Vec<KeyProblem> = times
             .filter_map(|(key, ms)| out_of_bounds(key, ms, 1..=MODEL_MS_MAX, "milliseconds"))
             .collect();
+        let prices = [
+            ("input_cents", self.input_cents),
+            ("output_cents", self.output_cents),
+            ("cached_cents", self.cached_cents),
+        ];
+        problems.extend(prices.into_iter().filter_map(|(key, cents)| {
+            out_of_bounds(key, cents, 0..=MODEL_CENTS_MAX, "cents for a million tokens")
+        }));
         let Some(settings) = self.settings() else {
             let set = [("base_url", &self.base_url), ("key_variable", &self.key_variable)];
             let lonely = set.into_iter().filter(|(_, value)| value.is_some());
@@ -88,5 +138,35 @@ impl ModelSection {
             problems.push(("key_variable", err.to_string()));
         }
         problems
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_have_the_prices_that_are_named() {
+        let section = |input_cents, output_cents, cached_cents| ModelSection {
+            name: Some("openai/m".to_owned()),
+            input_cents,
+            output_cents,
+            cached_cents,
+            ..ModelSection::default()
+        };
+        assert_eq!(section(Some(300), None, Some(30)).prices(), None);
+        let usage = ModelUsage {
+            input: 1_000_000,
+            output: 100_000,
+            reasoning: 100_000,
+            cache_read: 1_000_000,
+            cache_write: 0,
+        };
+        let price = |section: ModelSection| section.prices().unwrap().micro_dollars(usage);
+        assert_eq!(price(section(Some(300), Some(1_500), Some(30))), 6_300_000);
+        assert_eq!(price(section(Some(300), Some(1_500), None)), 9_000_000);
+        assert_eq!(price(section(Some(0), Some(0), None)), 0);
+        assert!(section(Some(MODEL_CENTS_MAX), Some(0), None).problems().is_empty());
+        assert_eq!(section(Some(MODEL_CENTS_MAX + 1), Some(0), None).problems().len(), 1);
     }
 }

@@ -145,6 +145,9 @@ match = ["git status --short"]
                     "MY_KEY",
                 ),
                 images: None,
+                input_cents: None,
+                output_cents: None,
+                cached_cents: None,
                 timeout_ms: Some(
                     3600000,
                 ),

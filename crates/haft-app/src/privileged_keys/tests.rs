@@ -81,6 +81,7 @@ fn what_widens_is_named_and_taken_out() {
     check("model.name = \"ollama/q\"", &["model.name = \"ollama/q\""]);
     check("model.idle_ms = 5", &["model.idle_ms = 5"]);
     check("model.images = true", &["model.images = true"]);
+    check("model.input_cents = 300", &["model.input_cents = 300"]);
     check(
         "model = { name = \"openai/m\", base_url = \"https://a.b/v1\", key_variable = \"K\" }",
         &[

@@ -62,7 +62,9 @@ pub(crate) async fn run(args: AgentArgs, cx: &CliContext) -> CommandResult {
     let roots = compose::roots(&settings)?;
     let is_plain = args.plain || output::is_dumb_terminal();
     let context_tokens = settings.agent.bounds().context_tokens;
-    let view = SessionView::begin(SessionViewOptions { is_json, is_plain, context_tokens })?;
+    let prices = settings.model.prices();
+    let options = SessionViewOptions { is_json, is_plain, context_tokens, prices };
+    let view = SessionView::begin(options)?;
     let asker = asker(&settings.project, view.screen(), args.headless);
     let policy = if args.headless { AskPolicy::Deny } else { settings.asks };
     let models = named_models(args.model.choice(), &settings, &cx.host);

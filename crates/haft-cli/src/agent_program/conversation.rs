@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::completion::LineCompletion;
 use super::editor::{TerminalLineEditor, TypedInput};
-use super::model_text::{context_left_percent, session_usage_summary};
+use super::model_text::{context_left_percent, cost_in_words, session_usage_summary};
 use super::slash::{SlashCommand, help_text};
 use super::turn::{TurnRunner, line_prompt, unfinished_note};
 use super::user_command::run_user_command;
@@ -348,6 +348,17 @@ impl<'w> TerminalConversation<'w> {
             cache_write: tokens.cache_write,
         };
         self.turns.screen.show_note(session_usage_summary(usage(row.tokens), row.steps));
+        let prices = self.work.settings.model.prices();
+        match prices.filter(|prices| prices.model == self.chat.model()) {
+            Some(prices) => {
+                let cost = cost_in_words(&prices, usage(row.tokens));
+                self.turns.screen.show_note(format!("cost: {cost}, without subagents"));
+            }
+            None => {
+                let note = "the cost is not known: [model] input_cents and output_cents give the prices of a model";
+                self.turns.screen.show_note(note);
+            }
+        }
         let context_tokens = self.work.settings.agent.bounds().context_tokens;
         let history = self.chat.history().await?;
         let answers = history.iter().filter(|(message, _)| message.role == MessageRole::Assistant);

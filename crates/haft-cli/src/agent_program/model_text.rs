@@ -1,5 +1,6 @@
 //! The retries of a model, the tokens that it used and the context that is left, for people.
 
+use haft_app::manifest::ModelPrices;
 use haft_model::ModelUsage;
 
 use crate::views::path_text::counted;
@@ -33,6 +34,16 @@ pub(crate) fn session_usage_summary(usage: ModelUsage, answers: u32) -> String {
     format!("{} in {answers}{cached}", usage_summary(usage))
 }
 
+/// Returns the price of tokens, in words. Small prices have more digits.
+pub(crate) fn cost_in_words(prices: &ModelPrices, usage: ModelUsage) -> String {
+    let micro_dollars = prices.micro_dollars(usage);
+    let (dollars, rest) = (micro_dollars / 1_000_000, micro_dollars % 1_000_000);
+    match dollars {
+        0 => format!("$0.{:04}", rest / 100),
+        dollars => format!("${dollars}.{:02}", rest / 10_000),
+    }
+}
+
 /// Returns the share of the model's context that is left after an answer, in percent. Returns `None` if the model reports no
 /// tokens.
 pub(crate) fn context_left_percent(usage: ModelUsage, context_tokens: u64) -> Option<u64> {
@@ -47,6 +58,24 @@ pub(crate) fn context_left_percent(usage: ModelUsage, context_tokens: u64) -> Op
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn small_prices_have_more_digits() {
+        let check = |input: u64, expect: &str| {
+            let section = haft_app::manifest::ModelSection {
+                name: Some("openai/m".to_owned()),
+                input_cents: Some(300),
+                output_cents: Some(1_500),
+                ..Default::default()
+            };
+            let usage = ModelUsage { input, ..ModelUsage::default() };
+            assert_eq!(cost_in_words(&section.prices().unwrap(), usage), expect);
+        };
+        check(0, "$0.0000");
+        check(4_200, "$0.0126");
+        check(1_000_000, "$3.00");
+        check(1_250_000, "$3.75");
+    }
 
     #[test]
     fn what_is_left_of_the_context_is_rounded_down() {

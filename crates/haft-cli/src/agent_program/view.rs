@@ -23,6 +23,7 @@ use crate::error::CommandError;
 use crate::views::backlog::EventBacklog;
 use crate::views::output;
 use crate::views::screen::{EventView, ViewScreen};
+use haft_app::manifest::ModelPrices;
 
 /// The view of a session. A terminal shows streamed text. Other outputs get only the last answer, as data, or with JSON
 /// every event.
@@ -71,7 +72,7 @@ impl AgentEventObserver for SessionViewWatcher {
 }
 
 /// What the view of a session shows, and for whom.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SessionViewOptions {
     /// Whether programs read the events as JSON.
     pub(crate) is_json: bool,
@@ -79,6 +80,8 @@ pub(crate) struct SessionViewOptions {
     pub(crate) is_plain: bool,
     /// The context of the model, in tokens.
     pub(crate) context_tokens: u64,
+    /// The prices of one model, if they are known.
+    pub(crate) prices: Option<ModelPrices>,
 }
 
 impl SessionView {
@@ -98,6 +101,7 @@ impl SessionView {
                 has_colours: output::stdout_has_colours(),
                 side,
                 context_tokens: options.context_tokens,
+                prices: options.prices,
             };
             Box::new(SessionLines::new(StandardStreams, look))
         })

@@ -4,6 +4,7 @@
 
 mod conversation;
 mod interrupted;
+mod live;
 pub(crate) mod repository;
 mod retries;
 mod runs;

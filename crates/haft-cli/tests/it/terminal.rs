@@ -23,11 +23,15 @@ const NEW_JOURNAL: &str = "this begins a new journal, ";
 impl Terminal {
     /// Returns a terminal of so many columns and rows.
     pub(crate) fn of_size(columns: u16, rows: u16) -> Self {
-        let terminal = Self { names_journal: true, ..Self::new() };
+        Self { names_journal: true, ..Self::new() }.with_size(columns, rows)
+    }
+
+    /// Returns this terminal with so many columns and rows.
+    pub(crate) fn with_size(self, columns: u16, rows: u16) -> Self {
         let (ws_col, ws_row) = (columns, rows);
         let size = rustix::termios::Winsize { ws_col, ws_row, ws_xpixel: 0, ws_ypixel: 0 };
-        rustix::termios::tcsetwinsize(&terminal.keyboard, size).unwrap();
-        terminal
+        rustix::termios::tcsetwinsize(&self.keyboard, size).unwrap();
+        self
     }
 
     pub(crate) fn new() -> Self {
@@ -82,6 +86,13 @@ impl Terminal {
         }
     }
 
+    /// Reads until the screen shows this text, and waits for later texts after it.
+    pub(crate) fn skip_past(&mut self, text: &str) {
+        self.wait_for_any(text);
+        let start = self.shown[self.answered..].find(text).unwrap();
+        self.answered += start + text.len();
+    }
+
     /// Returns what was shown so far.
     pub(crate) fn shown(&self) -> &str {
         &self.shown
@@ -113,4 +124,66 @@ impl Terminal {
         }
         count
     }
+}
+
+/// Returns what is left on a screen of any width after all that was written to it, with the lines that scrolled by.
+pub(crate) fn rendered(written: &str) -> String {
+    let mut rows: Vec<Vec<char>> = vec![Vec::new()];
+    let (mut row, mut column) = (0, 0);
+    let mut rest = written.chars();
+    while let Some(character) = rest.next() {
+        match character {
+            '\n' => {
+                (row, column) = (row + 1, 0);
+                rows.resize(rows.len().max(row + 1), Vec::new());
+            }
+            '\r' => column = 0,
+            '\u{8}' => column = column.saturating_sub(1),
+            '\u{7}' => {}
+            '\u{1b}' => {
+                let mut sequence = String::new();
+                while !sequence.ends_with(|it: char| it.is_ascii_alphabetic()) {
+                    let Some(next) = rest.next() else { break };
+                    sequence.push(next);
+                }
+                let Some(sequence) = sequence.strip_prefix('[') else { continue };
+                let (number, kind) = sequence.split_at(sequence.len() - 1);
+                let count = number.parse().unwrap_or(1);
+                match (kind, number) {
+                    ("A", _) => row = row.saturating_sub(count),
+                    ("B", _) => {
+                        row += count;
+                        rows.resize(rows.len().max(row + 1), Vec::new());
+                    }
+                    ("C", _) => column += count,
+                    ("D", _) => column = column.saturating_sub(count),
+                    ("G", _) => column = count - 1,
+                    ("K", "2") => rows[row].clear(),
+                    ("K", _) => rows[row].truncate(column),
+                    ("J", _) => {
+                        rows[row].truncate(column);
+                        rows.truncate(row + 1);
+                    }
+                    _ => {}
+                }
+            }
+            character => {
+                let cells = &mut rows[row];
+                cells.resize(cells.len().max(column + 1), ' ');
+                cells[column] = character;
+                column += 1;
+            }
+        }
+    }
+    let line = |cells: &Vec<char>| cells.iter().collect::<String>().trim_end().to_owned();
+    rows.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn what_is_drawn_over_is_gone() {
+    let check = |written: &str, expect: &str| assert_eq!(rendered(written), expect);
+    check("a\nb", "a\nb");
+    check("waits\r\u{1b}[Jdone\n", "done\n");
+    check("one\ntwo\nthree\r\u{1b}[2A\u{1b}[Jx\n", "x\n");
+    check("ab\u{1b}[1Dc\u{1b}[2md\u{1b}[0m\u{1b}[K", "acd");
 }

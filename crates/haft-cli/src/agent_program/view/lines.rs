@@ -20,11 +20,14 @@ use super::limits::{
 };
 use super::live::{LiveActivity, LiveArea, LiveWork};
 use super::markdown::{MarkdownStream, MarkdownStyle};
-use crate::agent_program::model_text::{context_left_percent, retrying, usage_summary};
+use crate::agent_program::model_text::{
+    context_left_percent, cost_in_words, retrying, usage_summary,
+};
 use crate::views::above_prompt::AbovePromptWriter;
 use crate::views::outcome::{line_of_result, on_one_line};
 use crate::views::output;
 use crate::views::screen::EventRenderer;
+use haft_app::manifest::ModelPrices;
 
 const DIM: Style = Style::new().dimmed();
 /// The indent of a subagent's lines, for each level.
@@ -75,7 +78,7 @@ pub(super) enum SideLook {
 }
 
 /// How a session is shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct SessionLook {
     /// Whether the answer is shown while it streams.
     pub(super) is_data_streamed: bool,
@@ -84,6 +87,8 @@ pub(super) struct SessionLook {
     pub(super) side: SideLook,
     /// The context of the model, in tokens.
     pub(super) context_tokens: u64,
+    /// The prices of one model, if they are known.
+    pub(super) prices: Option<ModelPrices>,
 }
 
 struct DisplayedCall {
@@ -116,6 +121,8 @@ pub(super) struct SessionLines<O> {
     /// Whether the terminal is left to a question.
     is_away: bool,
     session: Option<SessionId>,
+    /// The model of the session.
+    model: String,
     subagents: HashMap<SessionId, SubagentLabel>,
     /// How many subagents each name has had.
     label_counts: HashMap<String, usize>,
@@ -140,6 +147,7 @@ impl<O: SessionOutput> SessionLines<O> {
             prompt_writer: None,
             is_away: false,
             session: None,
+            model: String::new(),
             subagents: HashMap::new(),
             label_counts: HashMap::new(),
             calls: HashMap::new(),
@@ -432,9 +440,12 @@ impl<O: SessionOutput> SessionLines<O> {
             _ => self.write_unstreamed_text(),
         }
         if let Some(took) = took.filter(|_| self.has_person()) {
+            let prices = self.look.prices.as_ref().filter(|prices| prices.model == self.model);
+            let cost = prices.map(|prices| format!(" · {}", cost_in_words(prices, usage)));
             let left = self.work.context_left_percent;
             let left = left.map(|left| format!(" · {left}% of the context left"));
-            self.write_line(&format!("{DIM}{took}{}{DIM:#}", left.unwrap_or_default()));
+            let (cost, left) = (cost.unwrap_or_default(), left.unwrap_or_default());
+            self.write_line(&format!("{DIM}{took}{cost}{left}{DIM:#}"));
         }
         self.needs_gap = false;
     }
@@ -497,6 +508,7 @@ impl<O: SessionOutput> EventRenderer for SessionLines<O> {
                 ));
                 self.needs_gap = false;
                 self.work = LiveWork::default();
+                self.model = model;
                 self.session = Some(session);
             }
             AgentEventKind::ToolCall { id, tool, kind, input, title, .. } => {

@@ -8,7 +8,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
 use super::Stage;
-use crate::terminal::Terminal;
+use crate::terminal::{Terminal, rendered};
 use crate::world::World;
 
 const PROMPT: &str = "build> ";
@@ -24,44 +24,7 @@ fn talk(stage: &Stage, args: &[&str], lines: &[(&str, &str)]) -> (String, Option
         terminal.type_text(typed);
     }
     let (shown, _, status) = terminal.finish(child);
-    (stage.masked(&plain(&shown)), status)
-}
-
-/// Returns what is left on the screen: a line is drawn again and again while it is typed.
-fn plain(shown: &str) -> String {
-    shown.split('\n').map(line).collect::<Vec<_>>().join("\n")
-}
-
-/// Returns a line as it is when all of it was written, whatever moved the cursor meanwhile.
-fn line(written: &str) -> String {
-    let mut cells: Vec<char> = Vec::new();
-    let mut column = 0;
-    let mut rest = written.chars();
-    while let Some(character) = rest.next() {
-        match character {
-            '\r' => column = 0,
-            '\u{1b}' => {
-                let mut sequence = String::new();
-                while !sequence.ends_with(|it: char| it.is_ascii_alphabetic()) {
-                    let Some(next) = rest.next() else { break };
-                    sequence.push(next);
-                }
-                match sequence.strip_prefix('[').unwrap_or_default() {
-                    "K" => cells.truncate(column),
-                    right if right.ends_with('C') => {
-                        column += right.trim_end_matches('C').parse().unwrap_or(1);
-                    }
-                    _ => {}
-                }
-            }
-            character => {
-                cells.resize(cells.len().max(column + 1), ' ');
-                cells[column] = character;
-                column += 1;
-            }
-        }
-    }
-    cells.iter().collect::<String>().trim_end().to_owned()
+    (stage.masked(&rendered(&shown)), status)
 }
 
 fn check(stage: &Stage, args: &[&str], lines: &[(&str, &str)], expect: &Expect) {

@@ -36,7 +36,8 @@ impl SessionOutput for Written<'_> {
 /// How a session looks on a terminal that can redraw, and elsewhere.
 fn look(is_terminal: bool) -> SessionLook {
     let side = if is_terminal { SideLook::Redrawn } else { SideLook::Log };
-    SessionLook { is_data_streamed: is_terminal, has_colours: false, side, context_tokens: 0 }
+    let (is_data_streamed, has_colours, prices) = (is_terminal, false, None);
+    SessionLook { is_data_streamed, has_colours, side, context_tokens: 0, prices }
 }
 
 fn chat(number: u128) -> SessionId {
