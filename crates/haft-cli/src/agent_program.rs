@@ -6,6 +6,7 @@ pub(crate) mod acp;
 pub(crate) mod agent;
 mod completion;
 mod conversation;
+mod conversation_work;
 pub(crate) mod do_request;
 mod editor;
 pub(crate) mod make_plan;

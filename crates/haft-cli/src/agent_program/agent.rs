@@ -7,7 +7,8 @@ use std::sync::Arc;
 use haft_agent::{AgentError, NewSession, SessionChanges, TurnEnd, TurnPrompt};
 use haft_journal::SessionId;
 
-use super::conversation::{ConversationWork, TerminalConversation};
+use super::conversation::TerminalConversation;
+use super::conversation_work::ConversationWork;
 use super::paced_models::PacedModels;
 use super::turn::{ShutdownSignals, TurnRunner, can_continue, turn_status, unfinished_note};
 use super::view::{SessionView, SessionViewOptions};

@@ -51,9 +51,9 @@ impl LineCompletion {
 
     /// Returns the paths in the workspace that begin like this one. Hidden files need their dot.
     fn paths(&self, begun: &str) -> Vec<String> {
-        let (directory, name) = begun.rsplit_once('/').map_or(("", begun), |(above, name)| (above, name));
-        let above = if begun.contains('/') { format!("{directory}/") } else { String::new() };
-        let Ok(entries) = fs::read_dir(self.root.join(&above)) else { return Vec::new() };
+        // The part up to the last slash is kept as it was typed.
+        let (above, name) = begun.split_at(begun.rfind('/').map_or(0, |slash| slash + 1));
+        let Ok(entries) = fs::read_dir(self.root.join(above)) else { return Vec::new() };
         let entries = entries.take(ENTRIES_READ_MAX).flatten().filter_map(|entry| {
             let file = entry.file_name().into_string().ok()?;
             let is_hidden = file.starts_with('.') && !name.starts_with('.');

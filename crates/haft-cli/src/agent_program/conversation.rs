@@ -11,30 +11,19 @@ use haft_model::ModelUsage;
 use tokio_util::sync::CancellationToken;
 
 use super::completion::LineCompletion;
+use super::conversation_work::ConversationWork;
 use super::editor::{TerminalLineEditor, TypedInput};
 use super::model_text::{context_left_percent, cost_in_words, session_usage_summary};
 use super::slash::{SlashCommand, help_text};
 use super::turn::{TurnRunner, line_prompt, unfinished_note};
 use super::user_command::run_user_command;
 use crate::agent_error::agent_command_error;
-use crate::arguments::cli_context::CliContext;
 use crate::commands::{diff, permissions, undo};
 use crate::error::{CommandError, CommandResult};
 use crate::signals::StopSignal;
 use crate::views::outcome::on_one_line;
 use crate::views::output;
 use crate::views::path_text::counted;
-use haft_app::compose::agent::ComposedAgent;
-use haft_app::settings::EffectiveSettings;
-
-/// The parts that a conversation works with.
-pub(crate) struct ConversationWork<'w> {
-    pub(crate) composed: &'w ComposedAgent,
-    pub(crate) settings: &'w EffectiveSettings,
-    pub(crate) cx: &'w CliContext,
-    /// Whether each line stays as it is once it is written.
-    pub(crate) is_plain: bool,
-}
 
 /// A conversation at the terminal.
 pub(crate) struct TerminalConversation<'w> {
@@ -204,6 +193,10 @@ impl<'w> TerminalConversation<'w> {
     async fn read_line(&mut self) -> TypedInput {
         if !self.is_typing() {
             self.turns.screen.wait_until_shown().await;
+        }
+        // A subagent in the background may ask at this moment.
+        if let Some(asker) = self.turns.asker.clone().filter(|_| !self.is_typing()) {
+            asker.wait_for_answers().await;
         }
         let turns = &mut *self.turns;
         let Some(editor) = &mut turns.editor else { return TypedInput::End };

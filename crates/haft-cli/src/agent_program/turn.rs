@@ -136,12 +136,11 @@ impl TurnRunner {
         if line.trim().is_empty() {
             return;
         }
-        if self.queue.len() >= QUEUED_LINES_MAX {
-            self.screen.show_note(format!("{QUEUED_LINES_MAX} lines wait already: not taken: {line}"));
-            return;
-        }
-        self.screen.show_note(format!("waits for the next turn: {line}"));
-        self.queue.push_back(line);
+        let note = match push_queued(&mut self.queue, &line) {
+            true => format!("waits for the next turn: {line}"),
+            false => format!("{QUEUED_LINES_MAX} lines wait already: not taken: {line}"),
+        };
+        self.screen.show_note(note);
     }
 
     /// Runs turns until the agent has the result of every subagent in the background.
@@ -164,6 +163,15 @@ impl TurnRunner {
         }
         Ok(end)
     }
+}
+
+/// Adds a line to those that wait, if there is room.
+fn push_queued(queue: &mut VecDeque<String>, line: &str) -> bool {
+    let has_room = queue.len() < QUEUED_LINES_MAX;
+    if has_room {
+        queue.push_back(line.to_owned());
+    }
+    has_room
 }
 
 /// Waits for the line that the person types, if one is read.
@@ -234,5 +242,20 @@ pub(crate) fn can_continue(end: &TurnEnd) -> bool {
     match end {
         TurnEnd::Aborted | TurnEnd::StepsSpent | TurnEnd::OutputCut => true,
         TurnEnd::Done { .. } | TurnEnd::Refused { .. } => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn so_many_lines_wait() {
+        let mut queue = VecDeque::new();
+        for _ in 0..QUEUED_LINES_MAX {
+            assert!(push_queued(&mut queue, "line"));
+        }
+        assert!(!push_queued(&mut queue, "line"));
+        assert_eq!(queue.len(), QUEUED_LINES_MAX);
     }
 }

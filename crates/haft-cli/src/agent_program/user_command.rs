@@ -12,7 +12,7 @@ use haft_journal::SessionId;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use super::conversation::ConversationWork;
+use super::conversation_work::ConversationWork;
 use super::turn::TurnRunner;
 use super::view::{SessionEvent, SessionScreen};
 use crate::error::CommandError;

@@ -190,7 +190,7 @@ mod tests {
         work.set_activity(LiveActivity::Writing);
         let text = "one two three four five six";
         let shown = plain(&work, at(61), text, 11);
-        assert_eq!(shown, ["three four", "five six", "⠋ writing …"]);
+        assert_eq!(shown, ["one two", "three four", "five six", "⠋ writing…"]);
         work.begin_call("c1", "bash make", at(61));
         work.begin_call("c2", "read a", at(61));
         work.set_output("a\n\nb\tc\u{1b}\nd\ne\nf\ng\n".to_owned());
