@@ -1,5 +1,5 @@
-//! Runs the turns of a session, and lets another model or agent take it over. If a person agreed to a plan in a turn, the agent that carries plans out takes the session over and
-//! has the next turn. Front ends run it as one turn.
+//! Runs the turns of a session, and lets another model or agent take it over. If a person agreed to a plan in a turn, the agent
+//! that carries plans out takes the session over and has the next turn. Front ends run both as one turn.
 
 use std::sync::Arc;
 

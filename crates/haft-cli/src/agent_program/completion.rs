@@ -108,7 +108,11 @@ mod tests {
         let completion = LineCompletion { root: directory.path().to_owned(), agents };
         let check = |before: &str, start: usize, expect: &[&str]| {
             let (found, offers) = completion.offers(before);
-            assert_eq!((found, offers), (start, expect.iter().map(|it| (*it).to_owned()).collect()), "{before}");
+            assert_eq!(
+                (found, offers),
+                (start, expect.iter().map(|it| (*it).to_owned()).collect()),
+                "{before}"
+            );
         };
         check("/co", 0, &["/compact", "/cost"]);
         check("/agent p", 7, &["plan"]);

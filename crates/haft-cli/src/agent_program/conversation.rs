@@ -38,7 +38,7 @@ pub(crate) struct TerminalConversation<'w> {
     holds_queue: bool,
     /// The calls since the last prompt.
     last_turn: Option<CallSelection>,
-    /// What the agent reads with the next prompt about commands that the person ran.
+    /// Notes about commands that the person ran. The agent reads them with the next prompt.
     command_notes: String,
 }
 
@@ -99,7 +99,9 @@ impl<'w> TerminalConversation<'w> {
                 Some(slash) => self.run_slash_command(slash).await,
                 None => match line.strip_prefix('!').map(str::trim) {
                     Some("") => {
-                        self.turns.screen.show_note("a command follows the mark, as in !git status");
+                        self.turns
+                            .screen
+                            .show_note("a command follows the mark, as in !git status");
                         continue;
                     }
                     Some(command) => {
@@ -257,7 +259,8 @@ impl<'w> TerminalConversation<'w> {
     /// Returns the selection of the calls that the session makes from now on.
     async fn calls_from_now(&self) -> Result<CallSelection, AgentError> {
         let run = self.chat.id().run();
-        let latest = CallQuery { limit: 1, order: CallOrder::Latest, ..CallQuery::of_run(run.clone()) };
+        let latest =
+            CallQuery { limit: 1, order: CallOrder::Latest, ..CallQuery::of_run(run.clone()) };
         let rows = self.work.composed.runtime.journal().calls(latest).await?;
         Ok(match rows.first() {
             Some(row) => CallSelection::After(row.id()),
@@ -402,7 +405,9 @@ impl<'w> TerminalConversation<'w> {
                 }
             }
             SlashCommand::Agent(None) => {
-                for agent in self.work.composed.agents.iter().filter(|agent| agent.mode.is_primary()) {
+                for agent in
+                    self.work.composed.agents.iter().filter(|agent| agent.mode.is_primary())
+                {
                     let mark = if agent.name == self.chat.agent() { "*" } else { " " };
                     let description = on_one_line(&agent.description);
                     self.turns.screen.show_note(format!("{mark} {}: {description}", agent.name));

@@ -97,15 +97,15 @@ impl TerminalLineEditor {
                 let _ = printer.lock().unwrap_or_else(PoisonError::into_inner).print(lines);
             })
         });
-        let read = move |(prompt, prefilled_text): LineRequest| {
-            match editor.readline_with_initial(&prompt, (&prefilled_text, "")) {
-                Ok(line) => {
-                    save_history_line(&mut editor, &history, &line);
-                    TypedInput::Line(line)
-                }
-                Err(ReadlineError::Interrupted) => TypedInput::Interrupted,
-                Err(_) => TypedInput::End,
+        let read = move |(prompt, prefilled_text): LineRequest| match editor
+            .readline_with_initial(&prompt, (&prefilled_text, ""))
+        {
+            Ok(line) => {
+                save_history_line(&mut editor, &history, &line);
+                TypedInput::Line(line)
             }
+            Err(ReadlineError::Interrupted) => TypedInput::Interrupted,
+            Err(_) => TypedInput::End,
         };
         settings.hide_keys();
         Self::start(read, printer, settings)

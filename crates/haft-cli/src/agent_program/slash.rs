@@ -52,15 +52,11 @@ pub(super) const SLASH_COMMANDS: &[SlashCommandText] = &[
 /// The text below the list of `/help`.
 const HELP_END: &str = "\
 !COMMAND runs a command as your own call; the agent reads the command and its output with your next line. Tab completes \
-commands, agents, and files after @. What you type while the agent works waits until its turn is over. Ctrl-C stops a turn. \
+commands, agents, and files after @. Lines that you type while the agent works wait until its turn is over. Ctrl-C stops a turn. \
 An empty line continues a turn that was stopped. A line that begins with a space goes to the agent unchanged, and is not kept \
 in the history.";
 
-const fn text(
-    name: &'static str,
-    argument: &'static str,
-    about: &'static str,
-) -> SlashCommandText {
+const fn text(name: &'static str, argument: &'static str, about: &'static str) -> SlashCommandText {
     SlashCommandText { name, argument, about }
 }
 
@@ -71,7 +67,8 @@ pub(super) fn help_text() -> String {
         format!("/{}{gap}{}", command.name, command.argument)
     };
     let width = SLASH_COMMANDS.iter().map(|command| usage(command).len()).max().unwrap_or_default();
-    let line = |command: &SlashCommandText| format!("{:width$}  {}\n", usage(command), command.about);
+    let line =
+        |command: &SlashCommandText| format!("{:width$}  {}\n", usage(command), command.about);
     let lines: String = SLASH_COMMANDS.iter().map(line).collect();
     format!("{lines}\n{HELP_END}")
 }

@@ -2,6 +2,7 @@
 //! records each step, so both leave it as it was at that moment. Lines that are typed meanwhile wait for the next turn.
 
 use std::collections::VecDeque;
+use std::io::IsTerminal as _;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,6 +18,7 @@ use crate::arguments::hint;
 use crate::arguments::setting_args::SettingArgs;
 use crate::error::{CommandError, CommandStatus};
 use crate::signals::{StopSignal, StopSignals, exit_in_doubt, exit_with};
+use crate::views::output;
 
 /// Time between two looks whether the person types, in milliseconds.
 const KEY_POLL_MS: u64 = 50;
@@ -100,6 +102,10 @@ impl TurnRunner {
             }
             let message = "ended before the turn was over: what it did is recorded up to here";
             let hint = format!("haft agent --resume {session}");
+            if !self.screen.is_json && std::io::stderr().is_terminal() {
+                // The view may be in the middle of a line.
+                output::print_nonblocking("\n");
+            }
             exit_in_doubt(message, &self.journal_hint(&hint));
         }
         self.is_ending |= asked == StopSignal::Terminate;

@@ -75,8 +75,7 @@ pub(super) async fn run_user_command(
     };
     show_event(&screen, &session, called);
     let stop = CancellationToken::new();
-    let sink =
-        CommandOutput { screen: screen.clone(), session: session.clone(), id: id.clone() };
+    let sink = CommandOutput { screen: screen.clone(), session: session.clone(), id: id.clone() };
     let call = Call {
         cancellation: stop.clone(),
         asker: turns.asker.clone().map(|asker| asker as Arc<dyn Asker>),
@@ -140,6 +139,8 @@ mod tests {
         assert!(command_note("ls", &fits).contains(&fits));
         let note = command_note("ls", &format!("first{}last", "x".repeat(COMMAND_NOTE_BYTES_MAX)));
         assert!(note.contains("\nfirstx") && note.contains("xlast]"), "{note}");
-        assert!(note.contains("[the middle is left out]") && note.len() < COMMAND_NOTE_BYTES_MAX + 100);
+        assert!(
+            note.contains("[the middle is left out]") && note.len() < COMMAND_NOTE_BYTES_MAX + 100
+        );
     }
 }

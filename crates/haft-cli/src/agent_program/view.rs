@@ -71,7 +71,7 @@ impl AgentEventObserver for SessionViewWatcher {
     }
 }
 
-/// What the view of a session shows, and for whom.
+/// The options of a view of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SessionViewOptions {
     /// Whether programs read the events as JSON.

@@ -24,7 +24,8 @@ use haft_app::compose;
 use haft_app::host::AppHost;
 use haft_app::settings::EffectiveSettings;
 use haft_app::undo::{
-    UndoCaller, UndoRefusal, UndoRequest, check_idle, preview_undo, recording_options, selection_words,
+    UndoCaller, UndoRefusal, UndoRequest, check_idle, preview_undo, recording_options,
+    selection_words,
 };
 
 /// A call of which it is not known what it changed, and why.

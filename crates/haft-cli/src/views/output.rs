@@ -234,7 +234,10 @@ mod tests {
 
     #[test]
     fn styles_go_and_movements_stay() {
-        assert_eq!(without_styles("a\u{1b}[2mb\u{1b}[0m\r\u{1b}[1A\u{1b}[Jc"), "ab\r\u{1b}[1A\u{1b}[Jc");
+        assert_eq!(
+            without_styles("a\u{1b}[2mb\u{1b}[0m\r\u{1b}[1A\u{1b}[Jc"),
+            "ab\r\u{1b}[1A\u{1b}[Jc"
+        );
     }
 
     #[test]

@@ -166,7 +166,8 @@ impl<E> ViewScreen<E> {
     /// Shows output above the typed line from now on. `begin` is called once the screen is ready for the line.
     pub(crate) fn start_typing(&self, writer: AbovePromptWriter, begin: LineStart) {
         self.backlog.add_event();
-        if let Err(SendError(unsent)) = self.messages.send(ViewMessage::StartTyping(writer, begin)) {
+        if let Err(SendError(unsent)) = self.messages.send(ViewMessage::StartTyping(writer, begin))
+        {
             self.backlog.remove_event();
             if let ViewMessage::StartTyping(_, begin) = unsent {
                 begin();

@@ -198,7 +198,9 @@ impl ChangeSource {
         roots: Vec<RootChanges>,
         overwrite: OverwritePolicy,
     ) -> Result<(Vec<RootChanges>, Result<CheckedUndo, UndoRefusal>), PageError> {
-        if let Err(refusal) = check_idle(&self.history, &*self.journal, &self.of, UndoCaller::Outsider).await {
+        if let Err(refusal) =
+            check_idle(&self.history, &*self.journal, &self.of, UndoCaller::Outsider).await
+        {
             return Ok((roots, Err(refusal)));
         }
         let configured = self.settings.snapshots.clone();

@@ -112,8 +112,11 @@ pub const SETTINGS: &[Setting] = &[
     Setting::key("model.base_url", "The server to ask instead of the provider's own").of_user(),
     Setting::key("model.key_variable", "The environment variable that holds the key").of_user(),
     Setting::key("model.images", "Whether the model sees images").of_user(),
-    Setting::key("model.input_cents", "The price of a million tokens that the model reads, in US cents")
-        .of_user(),
+    Setting::key(
+        "model.input_cents",
+        "The price of a million tokens that the model reads, in US cents",
+    )
+    .of_user(),
     Setting::key("model.output_cents", "The price of a million tokens that it writes, in US cents")
         .of_user(),
     Setting::key("model.cached_cents", "The price of a million tokens from the cache, in US cents")

@@ -43,7 +43,11 @@ pub(super) fn change_lines(kind: ToolKind, input: &Value, before: Option<&str>) 
             // Frame lines repeat the line of the call, or mean nothing without the file.
             let frame = ["diff ", "index ", "--- ", "*** Begin", "*** End"];
             let is_frame = |line: &&str| frame.iter().any(|it| line.starts_with(it));
-            patch.lines().filter(|line| !is_frame(line)).map(|it| unnumbered(it.to_owned())).collect()
+            patch
+                .lines()
+                .filter(|line| !is_frame(line))
+                .map(|it| unnumbered(it.to_owned()))
+                .collect()
         }
         Some(DescribedChange::Content { new, .. }) => match before {
             Some(before) => {
@@ -114,11 +118,13 @@ fn surroundings(before: &str, old: &str, new: &str) -> (usize, String, String) {
     let (head, tail) = (before.get(..start), before.get(end..));
     let (head, tail) = (head.unwrap_or_default(), tail.unwrap_or_default());
     // One more line break than there are lines of context: the first one ends the line before them.
-    let lead = head.rmatch_indices('\n').nth(CHANGE_CONTEXT_LINES).map_or(0, |(place, _)| place + 1);
+    let lead =
+        head.rmatch_indices('\n').nth(CHANGE_CONTEXT_LINES).map_or(0, |(place, _)| place + 1);
     let trail = tail.match_indices('\n').nth(CHANGE_CONTEXT_LINES);
     let trail = trail.map_or(tail.len(), |(place, _)| place + 1);
     let first = head.get(..lead).unwrap_or_default().matches('\n').count() + 1;
-    let (lead, trail) = (head.get(lead..).unwrap_or_default(), tail.get(..trail).unwrap_or_default());
+    let (lead, trail) =
+        (head.get(lead..).unwrap_or_default(), tail.get(..trail).unwrap_or_default());
     (first, format!("{lead}{old}{trail}"), format!("{lead}{new}{trail}"))
 }
 
@@ -215,9 +221,7 @@ mod tests {
             let plain = lines.iter().map(|line| anstream::adapter::strip_str(line).to_string());
             assert_eq!(plain.collect::<Vec<_>>(), expect, "{input}");
         };
-        let edit = |old: &str, new: &str, replace_all: bool| {
-            json!({"path": "a", "old_string": old, "new_string": new, "replace_all": replace_all})
-        };
+        let edit = |old: &str, new: &str, replace_all: bool| json!({"path": "a", "old_string": old, "new_string": new, "replace_all": replace_all});
         check(
             edit("line 10\n", "ten\nand more\n", false),
             &[

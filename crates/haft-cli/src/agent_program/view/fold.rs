@@ -9,7 +9,8 @@ const ESCAPE: char = '\u{1b}';
 pub(super) fn fold_text(text: &str, columns: usize, indent: &str) -> String {
     // A deep indent would leave no room for the words.
     let indent = if text_columns(indent) > columns / 2 { "" } else { indent };
-    let lines: Vec<String> = text.split('\n').map(|line| fold_line(line, columns, indent)).collect();
+    let lines: Vec<String> =
+        text.split('\n').map(|line| fold_line(line, columns, indent)).collect();
     lines.join("\n")
 }
 
@@ -127,7 +128,10 @@ mod tests {
         let text = "The quick brown fox jumps over the lazy dog, and then some-more words.";
         for columns in 12..text.len() + 2 {
             let folded = fold_text(text, columns, "  ");
-            assert!(folded.lines().all(|line| text_columns(line) <= columns), "{columns}: {folded}");
+            assert!(
+                folded.lines().all(|line| text_columns(line) <= columns),
+                "{columns}: {folded}"
+            );
             let words: Vec<&str> = folded.split_whitespace().collect();
             assert_eq!(words, text.split_whitespace().collect::<Vec<_>>(), "{columns}");
         }

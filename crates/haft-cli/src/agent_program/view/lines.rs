@@ -27,6 +27,7 @@ use crate::views::above_prompt::AbovePromptWriter;
 use crate::views::outcome::{line_of_result, on_one_line};
 use crate::views::output;
 use crate::views::screen::EventRenderer;
+use crate::views::table::{columns_of, terminal_width};
 use haft_app::manifest::ModelPrices;
 
 const DIM: Style = Style::new().dimmed();
@@ -62,7 +63,7 @@ impl SessionOutput for StandardStreams {
     }
 
     fn columns(&self) -> Option<usize> {
-        crate::views::table::columns_of(std::io::stderr())
+        columns_of(std::io::stderr()).or_else(terminal_width)
     }
 }
 
@@ -413,8 +414,7 @@ impl<O: SessionOutput> SessionLines<O> {
     ) {
         self.calls.retain(|(of, _), _| of != session);
         // A turn that failed before it began used nothing worth a report.
-        let took =
-            (end == "done" || usage != ModelUsage::default()).then(|| usage_summary(usage));
+        let took = (end == "done" || usage != ModelUsage::default()).then(|| usage_summary(usage));
         if let Some(SubagentLabel { indent, label }) = self.subagents.get(session) {
             let why = error.map(|error| cut(&on_one_line(error), NOTICE_CHARS_MAX));
             let why = why.map_or_else(String::new, |why| format!(": {why}"));

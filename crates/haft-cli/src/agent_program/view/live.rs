@@ -93,7 +93,10 @@ impl LiveWork {
             let more = if self.calls.len() > LIVE_CALLS_MAX { ", …" } else { "" };
             let time = format!(" · {}", seconds_in_words(since(self.calls_since)));
             let room = columns.saturating_sub(time.chars().count());
-            lines.push(format!("{}{DIM}{time}{DIM:#}", cut_line(&format!("→ {titles}{more}"), room)));
+            lines.push(format!(
+                "{}{DIM}{time}{DIM:#}",
+                cut_line(&format!("→ {titles}{more}"), room)
+            ));
             let printed: Vec<&str> =
                 self.output.lines().filter(|line| !line.trim().is_empty()).collect();
             let last = printed.len().saturating_sub(LIVE_OUTPUT_LINES_MAX);
@@ -115,7 +118,8 @@ impl LiveWork {
             LiveActivity::Writing => "writing",
         };
         let turn = since(self.turn_since.or(self.calls_since));
-        let frame = usize::try_from(turn.as_millis() / u128::from(LIVE_DRAW_MS)).unwrap_or_default();
+        let frame =
+            usize::try_from(turn.as_millis() / u128::from(LIVE_DRAW_MS)).unwrap_or_default();
         let frame = FRAMES.get(frame % FRAMES.len()).copied().unwrap_or_default();
         let left = self.context_left_percent.map(|left| format!(" · {left}% of the context left"));
         let status = format!(
@@ -233,7 +237,8 @@ mod tests {
         let mut area = LiveArea::default();
         assert_eq!(area.erase(), "");
         assert!(area.is_due(now));
-        let lines = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
+        let lines =
+            |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
         assert_eq!(area.draw(&lines(&["a", "b"]), now), "a\nb");
         assert!(!area.is_due(now));
         assert_eq!(area.draw(&lines(&["c"]), now), "\r\u{1b}[1A\u{1b}[Jc");

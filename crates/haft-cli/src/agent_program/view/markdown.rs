@@ -277,7 +277,9 @@ impl CodeFence {
     fn is_closed_by(&self, line: &str) -> bool {
         let marks = line.trim();
         let indent = line.len() - line.trim_start().len();
-        indent <= 3 && marks.chars().count() >= self.marks && marks.chars().all(|it| it == self.mark)
+        indent <= 3
+            && marks.chars().count() >= self.marks
+            && marks.chars().all(|it| it == self.mark)
     }
 
     /// Returns a line of code without the columns that the fence is indented by.

@@ -55,7 +55,10 @@ fn a_conversation_fits_its_terminal() {
     let edit = json!({"path": "notes.txt", "old_string": "two", "new_string": "2"});
     let replies = || {
         [
-            ScriptedReply::new().reasoning("First I look at it.").text(answer).call("edit", edit.clone()),
+            ScriptedReply::new()
+                .reasoning("First I look at it.")
+                .text(answer)
+                .call("edit", edit.clone()),
             ScriptedReply::new().text("Done: [notes.txt](notes.txt) has a digit."),
         ]
     };

@@ -17,15 +17,102 @@ const REMOVED: Style = AnsiColor::Red.on_default();
 
 /// Words that many languages give a meaning.
 const KEYWORDS: &[&str] = &[
-    "abstract", "and", "as", "assert", "async", "await", "break", "case", "catch", "class", "const",
-    "continue", "def", "default", "defer", "del", "do", "done", "elif", "else", "end", "enum", "esac",
-    "except", "export", "extends", "extern", "false", "False", "fi", "finally", "fn", "for", "from",
-    "func", "function", "go", "if", "impl", "implements", "import", "in", "interface", "is", "lambda",
-    "let", "local", "loop", "match", "mod", "module", "move", "mut", "namespace", "new", "nil", "None",
-    "not", "null", "or", "package", "pass", "private", "protected", "pub", "public", "raise", "ref",
-    "require", "return", "select", "self", "static", "struct", "super", "switch", "template", "then",
-    "this", "throw", "trait", "true", "True", "try", "type", "typedef", "union", "unsafe", "use",
-    "using", "var", "void", "where", "while", "with", "yield",
+    "abstract",
+    "and",
+    "as",
+    "assert",
+    "async",
+    "await",
+    "break",
+    "case",
+    "catch",
+    "class",
+    "const",
+    "continue",
+    "def",
+    "default",
+    "defer",
+    "del",
+    "do",
+    "done",
+    "elif",
+    "else",
+    "end",
+    "enum",
+    "esac",
+    "except",
+    "export",
+    "extends",
+    "extern",
+    "false",
+    "False",
+    "fi",
+    "finally",
+    "fn",
+    "for",
+    "from",
+    "func",
+    "function",
+    "go",
+    "if",
+    "impl",
+    "implements",
+    "import",
+    "in",
+    "interface",
+    "is",
+    "lambda",
+    "let",
+    "local",
+    "loop",
+    "match",
+    "mod",
+    "module",
+    "move",
+    "mut",
+    "namespace",
+    "new",
+    "nil",
+    "None",
+    "not",
+    "null",
+    "or",
+    "package",
+    "pass",
+    "private",
+    "protected",
+    "pub",
+    "public",
+    "raise",
+    "ref",
+    "require",
+    "return",
+    "select",
+    "self",
+    "static",
+    "struct",
+    "super",
+    "switch",
+    "template",
+    "then",
+    "this",
+    "throw",
+    "trait",
+    "true",
+    "True",
+    "try",
+    "type",
+    "typedef",
+    "union",
+    "unsafe",
+    "use",
+    "using",
+    "var",
+    "void",
+    "where",
+    "while",
+    "with",
+    "yield",
 ];
 
 /// Longest character of Rust that has a colour, with its marks.
@@ -48,11 +135,13 @@ impl CodeLanguage {
         match name.to_ascii_lowercase().as_str() {
             "rust" | "rs" => Self::Rust,
             "c" | "h" | "cpp" | "c++" | "cc" | "cs" | "csharp" | "go" | "java" | "js"
-            | "javascript" | "jsx" | "ts" | "typescript" | "tsx" | "kotlin" | "kt" | "swift" | "scala"
-            | "dart" | "php" | "zig" | "proto" | "jsonc" | "json5" | "scss" => Self::Commented("//"),
-            "python" | "py" | "sh" | "bash" | "shell" | "zsh" | "fish" | "ruby" | "rb" | "perl" | "r"
-            | "toml" | "yaml" | "yml" | "ini" | "make" | "makefile" | "dockerfile" | "cmake" | "nix"
-            | "elixir" | "julia" => Self::Commented("#"),
+            | "javascript" | "jsx" | "ts" | "typescript" | "tsx" | "kotlin" | "kt" | "swift"
+            | "scala" | "dart" | "php" | "zig" | "proto" | "jsonc" | "json5" | "scss" => {
+                Self::Commented("//")
+            }
+            "python" | "py" | "sh" | "bash" | "shell" | "zsh" | "fish" | "ruby" | "rb" | "perl"
+            | "r" | "toml" | "yaml" | "yml" | "ini" | "make" | "makefile" | "dockerfile"
+            | "cmake" | "nix" | "elixir" | "julia" => Self::Commented("#"),
             "sql" | "lua" | "haskell" | "hs" | "ada" | "elm" => Self::Commented("--"),
             "lisp" | "clojure" | "scheme" | "asm" => Self::Commented(";"),
             "json" => Self::Commented("\0"),
@@ -70,9 +159,11 @@ pub(super) fn code_lines(
     style: MarkdownStyle,
 ) -> Vec<String> {
     let line = haft_contract::escape_controls(line).replace('\t', "    ");
-    let line = if style.has_colours { coloured(&line, CodeLanguage::from_name(language)) } else { line };
+    let line =
+        if style.has_colours { coloured(&line, CodeLanguage::from_name(language)) } else { line };
     let indent = format!("{prefix}{CODE_INDENT}");
-    let line = if line.is_empty() { prefix.trim_end().to_owned() } else { format!("{indent}{line}") };
+    let line =
+        if line.is_empty() { prefix.trim_end().to_owned() } else { format!("{indent}{line}") };
     let folded = fold_text(&line, style.columns, &indent);
     folded.split('\n').map(str::to_owned).collect()
 }

@@ -51,9 +51,9 @@ struct MarkdownPage {
 
 /// An item or a quote.
 struct Container {
-    /// What its first line begins with.
+    /// The beginning of its first line.
     first: String,
-    /// What its other lines begin with.
+    /// The beginning of its other lines.
     rest: String,
     /// Whether a block of it is shown.
     has_block: bool,

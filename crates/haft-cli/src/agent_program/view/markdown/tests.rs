@@ -143,8 +143,7 @@ fn nothing_that_is_written_is_lost() {
 fn styles_are_escape_sequences_and_no_other_text_is() {
     let style = MarkdownStyle { columns: 40, has_colours: true, is_linear: false };
     let text = "a **b** `c`\u{1b}[2J *d*\n";
-    let expect =
-        "a \u{1b}[1mb\u{1b}[0m \u{1b}[36mc\u{1b}[0m\\u{1b}[2J \u{1b}[3md\u{1b}[0m\n";
+    let expect = "a \u{1b}[1mb\u{1b}[0m \u{1b}[36mc\u{1b}[0m\\u{1b}[2J \u{1b}[3md\u{1b}[0m\n";
     assert_eq!(shown(text, 3, style), expect);
 }
 
