@@ -129,7 +129,7 @@ impl Terminal {
 /// Returns what is left on a screen of any width after all that was written to it, with the lines that scrolled by.
 pub(crate) fn rendered(written: &str) -> String {
     let mut rows: Vec<Vec<char>> = vec![Vec::new()];
-    let (mut row, mut column) = (0, 0);
+    let (mut row, mut column) = (0_usize, 0_usize);
     let mut rest = written.chars();
     while let Some(character) = rest.next() {
         match character {
