@@ -21,6 +21,7 @@ mod repository;
 mod rubric;
 mod rust_text;
 mod setup;
+mod simulate;
 mod site;
 mod soak;
 mod spec;
@@ -95,6 +96,12 @@ const COMMANDS: &[XtaskCommand] = &[
         "[--kills N]",
         "Build haft-temporal and test it on a real Temporal and PostgreSQL (default 12 kills)",
         fleet::run,
+    ),
+    command(
+        "simulate",
+        "fleet [--seed S] [--workers N] [--calls N]",
+        "Simulate a fleet that fails in all ways, in virtual time, and check the promises of the journal (default 1,000 workers and a million calls)",
+        simulate::run,
     ),
     command(
         "soak",
@@ -219,6 +226,8 @@ mod tests {
             &["fuzz", "--seconds", "x"],
             &["fuzz", "--y"],
             &["crash", "--kills"],
+            &["simulate"],
+            &["simulate", "plans"],
         ] {
             let arguments: Vec<String> = arguments.iter().map(ToString::to_string).collect();
             let err = dispatch(&arguments).expect_err("a bad command line is refused");

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::process::{cargo, run as run_program};
-use crate::{crash, fleet, fuzz};
+use crate::{crash, fleet, fuzz, simulate};
 
 /// Kills of calls; a tenth as many more hit plans, and agents.
 const KILLS: &str = "6000";
@@ -17,6 +17,7 @@ const SHELL_LINES: &str = "100000";
 /// Runs `cargo xtask soak`.
 pub(crate) fn run(root: &Path, _arguments: &[String]) -> anyhow::Result<()> {
     crash::run(root, &["--kills", KILLS].map(str::to_owned))?;
+    simulate::run(root, &["fleet".to_owned()])?;
     fleet::run(root, &["--kills", FLEET_KILLS].map(str::to_owned))?;
     fuzz::run(root, &["--seconds", FUZZ_SECONDS].map(str::to_owned))?;
     let mut lines = cargo();

@@ -1,6 +1,6 @@
 //! Fault injection for tests of haft: a journal with an interceptor, which can fail, be slow or die
-//! with its process at a chosen point, and workers that are killed repeatedly. It is not shipped,
-//! and judges nothing: the tests decide whether haft kept its guarantees.
+//! with its process at a chosen point, workers that are killed repeatedly, and a simulated fleet. It is not
+//! shipped. The tests decide whether haft kept its guarantees; only the fleet knows them itself.
 //!
 //! A journal that records no outcome:
 //!
@@ -35,6 +35,7 @@
 #![deny(missing_docs)]
 
 pub mod crash;
+pub mod fleet;
 mod journal;
 mod random;
 

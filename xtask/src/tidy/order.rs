@@ -330,7 +330,7 @@ pub(super) const MODULE_ORDER: &[ModuleOrder] = &[
         crate_name: "haft-conformance",
         modules: &["hosting", "requests", "tools", "fixture_resources"],
     },
-    ModuleOrder { crate_name: "haft-faults", modules: &["journal", "random", "crash"] },
+    ModuleOrder { crate_name: "haft-faults", modules: &["journal", "random", "crash", "fleet"] },
     ModuleOrder {
         crate_name: "haft-journal",
         modules: &[
@@ -712,6 +712,7 @@ pub(super) const MODULE_ORDER: &[ModuleOrder] = &[
             "site",
             "crash",
             "fleet",
+            "simulate",
             "spec",
             "test",
             "bench",

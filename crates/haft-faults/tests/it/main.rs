@@ -1,0 +1,3 @@
+//! What this crate offers to the tests of others.
+
+mod fleet;
