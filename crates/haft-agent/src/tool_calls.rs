@@ -341,6 +341,10 @@ impl Asker for NotifyingAsker {
         self.inner_asker().waits_for_others()
     }
 
+    fn note_wait(&self, ask: &Ask) {
+        self.inner_asker().note_wait(ask);
+    }
+
     fn has_deadline(&self) -> bool {
         self.inner_asker().has_deadline()
     }

@@ -8,6 +8,7 @@ mod in_doubt;
 mod plan_file;
 pub(crate) mod settle_in_doubt;
 mod stop_tokens;
+mod waiting_asker;
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -37,8 +38,10 @@ use haft_app::ModelChoice;
 use haft_app::compose;
 use haft_app::compose::AvailableTools;
 use haft_app::host::AppHost;
+use haft_app::manifest::AskPolicy;
 use haft_app::settings::EffectiveSettings;
 use stop_tokens::PlanStopTokens;
+use waiting_asker::PlanWaitingAsker;
 
 pub(crate) use allow_list::{NODES_LISTED_MAX, dangerous, dangerous_ids, is_name_of};
 pub(crate) use end::{plan_status, print_end, print_output};
@@ -63,6 +66,8 @@ pub(crate) struct DriveArgs {
     #[arg(long)]
     pub(crate) allow_dangerous: bool,
     /// Ask no questions, not even on a terminal: refuse each call that would need an answer
+    ///
+    /// Without a terminal, calls are refused in any case, unless the settings let them wait for haft asks (asks = "wait").
     #[arg(long)]
     pub(crate) headless: bool,
     /// Go on although the processes that resumed the run before got no further
@@ -149,7 +154,10 @@ pub(crate) async fn drive(
     let asker: Arc<dyn Asker> = match asker {
         Some(asker) => asker,
         None if settings.asks == AskPolicy::Wait && !args.headless => {
-            Arc::new(WaitingPerson::new(view.screen()))
+            Arc::new(PlanWaitingAsker {
+                person: WaitingPerson::new(view.screen()),
+                events: view.event_sink(),
+            })
         }
         None => Arc::new(HeadlessAsker),
     };

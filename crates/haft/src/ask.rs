@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use haft_contract::{BoxFuture, ToolId, UserQuestion};
-use haft_journal::AskVerdict;
+use haft_journal::{AskRow, AskVerdict};
 use haft_policy::{Rule, RuleAction};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -330,8 +330,8 @@ pub trait Asker: Send + Sync {
         self.can_ask() || self.waits_for_others()
     }
 
-    /// Learns the name of an ask that is recorded and that only other front ends can answer.
-    fn note_waiting(&self, ask: &str) {
+    /// Learns of an ask that is recorded and that only other front ends can answer.
+    fn note_waiting(&self, ask: &AskRow) {
         let _ = ask;
     }
 

@@ -139,7 +139,7 @@ impl AskingCall {
         let opened = AskOpened { row: row.clone(), summary, ended };
         parts.report_event(RuntimeEvent::Ask(Box::new(opened))).await;
         if !self.asker.can_ask() {
-            self.asker.note_waiting(&row.id);
+            self.asker.note_waiting(&row);
         }
         let waiting = AskWait { call: self, kind: shown.kind, lasts_ms, id: &row.id };
         let ended = match waiting.first_event(question).await {

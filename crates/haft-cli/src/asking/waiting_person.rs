@@ -3,6 +3,7 @@
 
 use haft::{Ask, AskAnswer, Asker};
 use haft_contract::BoxFuture;
+use haft_journal::AskRow;
 
 use crate::views::screen::ViewScreen;
 
@@ -34,7 +35,8 @@ impl<E: Send> Asker for WaitingPerson<E> {
         false
     }
 
-    fn note_waiting(&self, ask: &str) {
+    fn note_waiting(&self, ask: &AskRow) {
+        let ask = &ask.id;
         self.screen.show_note(format!("{ask} waits for a person: haft asks show {ask}"));
     }
 

@@ -438,6 +438,7 @@ fn a_form_with_questions_is_cancelled_once_another_front_end_answered() {
     assert_eq!(answer["id"], call, "{answer}");
 }
 
+#[test]
 fn a_form_takes_words_for_the_model() {
     let place = Place::new();
     let mut server = Server::start(&place, &["--preset", "ask"]);
@@ -457,4 +458,63 @@ fn a_form_takes_words_for_the_model() {
     let text = refused["result"]["content"][0]["text"].as_str().unwrap();
     assert!(text.contains("and says: write it to docs instead"), "{refused}");
     server.end();
+}
+
+/// A tool that a plan may not call without a question, and a plan that calls it.
+const ASKED_TOOL: &str = r#"
+asks = "wait"
+
+[[commands]]
+id = "note.add"
+description = "Add a line to the log"
+argv = ["sh", "-c", 'echo "$1" >> log; echo "$1 added"', "sh", "{line}"]
+effect = "once"
+dangerous = false
+[commands.parameters]
+required = ["line"]
+properties.line = { type = "string" }
+"#;
+const ASKING_PLAN: &str = r#"{"nodes": [{"id": 0, "tool": "note.add", "inputs": {"line": "one"}, "depends_on": []}],
+  "final_output_node": 0}"#;
+
+#[test]
+fn a_plan_without_a_person_waits_for_an_answer_if_the_settings_say_so() {
+    let world = World::with_files();
+    world.write("work/haft.toml", ASKED_TOOL);
+    world.write("work/plan.json", ASKING_PLAN);
+    world.run(&["trust"]);
+    let begin = |run: &str, more: &[&str]| {
+        let mut command = world.haft(&[&["run", "plan.json", "--run", run], more].concat());
+        command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+        command.spawn().unwrap()
+    };
+    let child = begin("allowed", &["--json"]);
+    let ask = pending(|| world.json(&["asks", "list", "--json"]));
+    assert_eq!(
+        (&ask["call"], &ask["front_end"]),
+        (&json!("allowed/n0/0/1/1"), &json!("plan"))
+    );
+    let id = id(&ask);
+    let answered = world.json(&["asks", "allow", &id, "--by", "alice", "--json"]);
+    let by = answered["answer"]["by"].as_str().unwrap();
+    assert!(by.starts_with("alice, passed on by "), "{by}");
+    let output = child.wait_with_output().unwrap();
+    let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
+    let event = json!({"event": "call_waiting", "ask": id, "call": "allowed/n0/0/1/1", "tool": "note.add"});
+    let events = stdout.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    assert_eq!(events.filter(|line| line["event"] == "call_waiting").collect::<Vec<_>>(), [event]);
+    assert_eq!((output.status.code(), world.read("work/log").as_str()), (Some(0), "one\n"));
+
+    let child = begin("rejected", &[]);
+    let ask = pending(|| world.json(&["asks", "list", "--json"]));
+    world.run(&["asks", "reject", ask["id"].as_str().unwrap(), "--words", "not today"]);
+    let output = child.wait_with_output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(stderr.contains("note.add waits for an answer: haft asks show ask_"), "{stderr}");
+    assert!(stderr.contains("not today"), "{stderr}");
+    assert_eq!((output.status.code(), world.read("work/log").as_str()), (Some(3), "one\n"));
+
+    let refused = world.haft(&["run", "plan.json", "--run", "headless", "--headless"]).output();
+    assert_eq!(refused.unwrap().status.code(), Some(3));
+    assert_eq!(world.read("work/log"), "one\n");
 }

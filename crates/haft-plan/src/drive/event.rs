@@ -40,6 +40,15 @@ pub enum PlanEvent {
         /// Which attempt of the iteration it is, from 1.
         attempt: u32,
     },
+    /// A call waits for the answer of a person at another front end.
+    CallWaiting {
+        /// The name of the ask.
+        ask: String,
+        /// The call, as its row in the journal names it.
+        call: String,
+        /// The tool.
+        tool: ToolId,
+    },
     /// An iteration of a node succeeded, and the condition for its end does not hold yet.
     NodeRepeating {
         /// The node.

@@ -20,6 +20,9 @@ use crate::views::output;
 /// The front end that answers given here come through.
 const THROUGH: &str = "asks";
 
+/// Characters of the name of a person whose answer a program passes on.
+const BY_CHARS_MAX: usize = 200;
+
 /// Allow a call that waits for an answer
 ///
 /// Without an option, the answer holds for this call only. --session and --always also add the rules that haft asks show names:
@@ -54,6 +57,9 @@ pub(super) struct AsksAllowArgs {
     /// Answer only if this is still what the ask shows: the SHA-256 that haft asks show --json has as shown.sha256
     #[arg(long, value_name = "SHA256")]
     shown: Option<String>,
+    /// Who answers, if a program passes the answer on
+    #[arg(long, value_name = "NAME")]
+    by: Option<String>,
     /// Add rules without asking to confirm them
     #[arg(long)]
     yes: bool,
@@ -78,6 +84,9 @@ pub(super) struct AsksRejectArgs {
     /// Answer only if this is still what the ask shows: the SHA-256 that haft asks show --json has as shown.sha256
     #[arg(long, value_name = "SHA256")]
     shown: Option<String>,
+    /// Who answers, if a program passes the answer on
+    #[arg(long, value_name = "NAME")]
+    by: Option<String>,
 }
 
 /// Answer the questions of a tool or of a plan
@@ -127,7 +136,7 @@ pub(super) async fn allow(
     if args.session || args.always {
         confirm_rules(&args, &ask).await?;
     }
-    let reply = reply(&ask, verdict, (args.words, args.shown), cx)?;
+    let reply = reply(&ask, verdict, (args.words, args.shown, args.by), cx)?;
     answer(journal, &ask, NewAskAnswer { edited_input: content, ..reply }, cx).await
 }
 
@@ -139,7 +148,7 @@ pub(super) async fn reject(
 ) -> CommandResult {
     let ask = find(&args.ask, Some(journal)).await?;
     let verdict = if args.session { AskVerdict::RejectSession } else { AskVerdict::Reject };
-    let reply = reply(&ask, verdict, (args.words, args.shown), cx)?;
+    let reply = reply(&ask, verdict, (args.words, args.shown, args.by), cx)?;
     answer(journal, &ask, reply, cx).await
 }
 
@@ -161,7 +170,7 @@ pub(super) async fn answer_questions(
         [] => typed_answers(&ask, &shown).await?,
         given => given_answers(&ask, &shown, given)?,
     };
-    let reply = reply(&ask, AskVerdict::Once, (None, args.shown), cx)?;
+    let reply = reply(&ask, AskVerdict::Once, (None, args.shown, None), cx)?;
     let content = serde_json::to_string(&answers).expect("lists of texts always serialize");
     answer(journal, &ask, NewAskAnswer { content: Some(content), ..reply }, cx).await
 }
@@ -256,7 +265,7 @@ async fn confirm_rules(args: &AsksAllowArgs, ask: &AskRow) -> Result<(), Command
 fn reply(
     ask: &AskRow,
     verdict: AskVerdict,
-    (words, shown): (Option<String>, Option<String>),
+    (words, shown, by): (Option<String>, Option<String>, Option<String>),
     cx: &CliContext,
 ) -> Result<NewAskAnswer, CommandError> {
     let chars = words.as_deref().map_or(0, |words| words.chars().count());
@@ -267,9 +276,13 @@ fn reply(
     }
     let place = process_identity::this_process(cx.host.now_ms())?.location;
     let user = ["USER", "LOGNAME"].iter().find_map(|name| cx.host.variable_text(name));
-    let by = match user.filter(|user| !user.is_empty()) {
+    let here = match user.filter(|user| !user.is_empty()) {
         Some(user) => format!("{user} ({place})"),
         None => place,
+    };
+    let by = match by.filter(|by| !by.trim().is_empty()) {
+        Some(by) => format!("{}, passed on by {here}", haft_contract::cut(&by, BY_CHARS_MAX)),
+        None => here,
     };
     Ok(NewAskAnswer {
         ask: ask.id.clone(),

@@ -51,6 +51,9 @@ impl PlanLines {
                 let line = self.labels.line(*node, &said, &error_text(error));
                 self.failure_line(line)
             }
+            PlanEvent::CallWaiting { ask, tool, .. } => {
+                Some(format!("{tool} waits for an answer: haft asks show {ask}"))
+            }
             PlanEvent::NodeRepeating { node, iteration, duration_ms, replayed } => {
                 let took = match replayed {
                     true => "recalled".to_owned(),
