@@ -12,6 +12,7 @@ use temporalio_sdk::ApplicationFailure;
 use temporalio_sdk::activities::{ActivityContext, ActivityError};
 use tokio::sync::watch;
 
+use crate::asks::{AskCommands, AskWatch};
 use crate::child::HaftCommand;
 use crate::ending::{HaftOutput, IN_DOUBT, RunEnding};
 use crate::placement::Workspace;
@@ -51,7 +52,8 @@ impl RunActivities {
     ) -> Result<RunAnswer, ActivityError> {
         let progress =
             Mutex::new(RunProgress { worker: self.worker.clone(), ..RunProgress::default() });
-        let work = self.drive(&cx, &request, &progress);
+        let asks = AskWatch::default();
+        let work = self.drive(&cx, &request, (&progress, &asks));
         let beat = async {
             let mut ticks = tokio::time::interval(HEARTBEAT_INTERVAL);
             loop {
@@ -61,9 +63,21 @@ impl RunActivities {
                 let _ = cx.record_heartbeat(details).await;
             }
         };
+        let commands = self.ask_commands();
+        let tell_asks = async {
+            match cx.workflow_handle() {
+                Some(workflow) => {
+                    // An activity that died may have told of asks that are withdrawn now.
+                    let told = (cx.info().attempt == 1).then(Vec::new);
+                    asks.tell(&commands, &workflow, told).await;
+                }
+                None => std::future::pending().await,
+            }
+        };
         let output = tokio::select! {
             output = work => output?,
             () = beat => return Err(ActivityError::cancelled()),
+            () = tell_asks => return Err(ActivityError::cancelled()),
         };
         match output.ending(&request.run, &self.workspace.name, &self.worker) {
             RunEnding::Finished(answer) => Ok(answer),
@@ -129,15 +143,23 @@ impl PlacementActivities {
     }
 }
 
+/// What the activity learns from the events of haft: the progress, and the asks.
+type RunWatch<'a> = (&'a Mutex<RunProgress>, &'a AskWatch);
+
 impl RunActivities {
+    /// Returns how haft is started to look at asks in the workspace.
+    pub(crate) fn ask_commands(&self) -> AskCommands {
+        AskCommands { haft: self.haft.clone(), root: self.workspace.root.clone() }
+    }
+
     /// Starts haft, a second time if the journal does not have the run.
     async fn drive(
         &self,
         cx: &ActivityContext,
         request: &RunRequest,
-        progress: &Mutex<RunProgress>,
+        watched: RunWatch<'_>,
     ) -> Result<HaftOutput, ActivityError> {
-        let resumed = self.follow(cx, self.resume_command(request), progress).await?;
+        let resumed = self.follow(cx, self.resume_command(request), watched).await?;
         let RunWork::Plan { plan, input } = &request.work else { return Ok(resumed) };
         if !resumed.has_no_plan() || resumed.was_stopped {
             return Ok(resumed);
@@ -149,7 +171,7 @@ impl RunActivities {
         }
         args.extend(options(request));
         args.extend(["--".into(), "-".into()]);
-        self.follow(cx, self.command(args, Some(plan.clone())), progress).await
+        self.follow(cx, self.command(args, Some(plan.clone())), watched).await
     }
 
     fn resume_command(&self, request: &RunRequest) -> HaftCommand {
@@ -172,7 +194,7 @@ impl RunActivities {
         &self,
         cx: &ActivityContext,
         command: HaftCommand,
-        progress: &Mutex<RunProgress>,
+        watched: RunWatch<'_>,
     ) -> Result<HaftOutput, ActivityError> {
         let mut handover = self.handover.clone();
         let stop = async {
@@ -184,7 +206,9 @@ impl RunActivities {
                 }
             }
         };
+        let (progress, asks) = watched;
         let on_event = |event: &serde_json::Value| {
+            asks.note(event);
             let Ok(mut progress) = progress.lock() else { return };
             match event.get("event").and_then(serde_json::Value::as_str) {
                 Some("plan_started") => {
@@ -212,7 +236,7 @@ fn options(request: &RunRequest) -> Vec<OsString> {
 }
 
 /// Returns a failure of an activity, which Temporal tries again only after a given delay.
-fn failed(failure: RunFailure, again: Option<Duration>) -> ActivityError {
+pub(crate) fn failed(failure: RunFailure, again: Option<Duration>) -> ActivityError {
     let benign = failure.kind == IN_DOUBT || failure.kind == HANDED_OVER;
     let category = match benign {
         true => temporalio_sdk::error::ApplicationErrorCategory::Benign,

@@ -17,15 +17,15 @@ use temporalio_common::error::IncomingError;
 
 use crate::connection::ConnectionArgs;
 use crate::request::{
-    DoubtfulCall, RunAnswer, RunFailure, RunPhase, RunProgress, RunStatus, Settlement,
+    DoubtfulCall, PendingAsk, RunAnswer, RunFailure, RunPhase, RunProgress, RunStatus, Settlement,
 };
 use crate::workflow::{HaftRun, STATUS_MEMO};
 
 /// Time between two looks at a run.
-const POLL_INTERVAL: Duration = Duration::from_millis(500);
+pub(crate) const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Looks after which a settlement that no worker took is given up.
-const SETTLE_POLLS_MAX: u32 = 120;
+/// Looks after which a settlement or an answer that no worker took is given up.
+pub(crate) const ANSWER_POLLS_MAX: u32 = 130;
 
 /// The exit status of a run that waits for a settlement, as in haft.
 const STATUS_IN_DOUBT: u8 = 4;
@@ -219,7 +219,7 @@ pub(crate) async fn settle(
     let verdict = verdict.get_name().to_owned();
     let settlement = Settlement { call: args.call, verdict, result: args.result };
     handle.signal(HaftRun::settle, settlement.clone(), WorkflowSignalOptions::default()).await?;
-    for _ in 0..SETTLE_POLLS_MAX {
+    for _ in 0..ANSWER_POLLS_MAX {
         let status = status_memo(&describe(&handle, &run).await?).unwrap_or_default();
         // Others may settle other calls at the same time.
         let news = status.settlements_made.saturating_sub(before.settlements_made);
@@ -239,7 +239,7 @@ pub(crate) async fn settle(
     );
 }
 
-async fn describe(handle: &RunHandle, run: &str) -> anyhow::Result<WorkflowExecutionDescription> {
+pub(crate) async fn describe(handle: &RunHandle, run: &str) -> anyhow::Result<WorkflowExecutionDescription> {
     let described = handle.describe(WorkflowDescribeOptions::default()).await;
     described.with_context(|| format!("Temporal has no run {run}, or does not answer"))
 }
@@ -277,6 +277,15 @@ fn progress_line(
             progress_of(description)
         {
             line = format!("run {run}: {nodes_ended} of {nodes} nodes have ended, on {worker}");
+        }
+        if let Some(PendingAsk { ask, tool, .. }) = status.asks.first() {
+            let more = match status.asks.len() {
+                1 => String::new(),
+                count => format!(" and {} more", count - 1),
+            };
+            line.push_str(&format!(
+                "; {tool} waits for an answer{more}: haft-temporal answer {run} {ask} allow|reject"
+            ));
         }
         if let Some(failure) = last_failure(description) {
             line.push_str(&format!("; the last try ended with: {}", first_line(&failure)));
@@ -339,6 +348,6 @@ fn print_doubts(run: &str, status: &RunStatus, as_json: bool) {
 }
 
 /// Prints a line of data. A reader that has seen enough is no error.
-fn print_line(text: &str) {
+pub(crate) fn print_line(text: &str) {
     let _ = writeln!(std::io::stdout().lock(), "{text}");
 }

@@ -2,6 +2,8 @@
 //! `haft` drives it, and its journal decides what is executed. This program uses no library of haft.
 
 mod activities;
+mod answer;
+mod asks;
 mod child;
 mod connection;
 mod ending;
@@ -43,6 +45,8 @@ enum Command {
     Agent(start::AgentArgs),
     Status(follow::StatusArgs),
     Settle(follow::SettleArgs),
+    Asks(answer::AsksArgs),
+    Answer(answer::AnswerArgs),
     Cancel(follow::CancelArgs),
     /// Become a program that ends with the worker
     #[command(name = child::TIED, hide = true)]
@@ -80,6 +84,8 @@ fn run(command: Command, queue: &str, connection: &ConnectionArgs) -> anyhow::Re
             Command::Agent(args) => start::agent(args, queue, connection).await,
             Command::Status(args) => follow::status(args, connection).await,
             Command::Settle(args) => follow::settle(args, connection).await,
+            Command::Asks(args) => answer::asks(args, connection).await,
+            Command::Answer(args) => answer::answer(args, connection).await,
             Command::Cancel(args) => follow::cancel(args, connection).await,
             Command::ExecTied { .. } => Ok(ExitCode::FAILURE),
         }

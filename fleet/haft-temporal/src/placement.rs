@@ -87,6 +87,11 @@ pub(crate) fn workspace_queue(prefix: &str, workspace: &str) -> String {
     format!("{prefix}/workspace/{workspace}")
 }
 
+/// Returns the queue of the answers for calls of a workspace. A worker whose slots are full of waiting runs takes them all the same.
+pub(crate) fn answers_queue(prefix: &str, workspace: &str) -> String {
+    format!("{prefix}/answers/{workspace}")
+}
+
 /// Returns the queue of the runs that need a worker with all of these labels, which are in order.
 pub(crate) fn labels_queue(prefix: &str, labels: &[String]) -> String {
     format!("{prefix}/labels/{}", labels.join(","))

@@ -147,6 +147,68 @@ pub(crate) struct SettlementReport {
     pub(crate) error: Option<String>,
 }
 
+/// Asks of a run that its state lists, and answers that wait for a worker.
+///
+/// Limit (fleet): further asks are only in the journal, and a further answer is dropped.
+pub(crate) const ASKS_MAX: usize = 20;
+
+/// Longest text about an ask in the state of a run, in bytes.
+pub(crate) const ASK_TEXT_BYTES_MAX: usize = 4_000;
+
+/// A call that waits for the answer of a person.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct PendingAsk {
+    /// The name of the ask.
+    pub(crate) ask: String,
+    /// The address of the call.
+    pub(crate) call: String,
+    /// The tool.
+    pub(crate) tool: String,
+    /// The input, the accesses and the reasons, without contents of files, as JSON text. It may be cut.
+    pub(crate) summary: String,
+    /// The SHA-256 of all that the ask shows. An answer is bound to it.
+    pub(crate) shown_sha256: String,
+    /// When the call is denied, in milliseconds since 1970, if it is.
+    #[serde(default)]
+    pub(crate) deadline_ms: Option<u64>,
+}
+
+/// The signal `answer`: a person's answer to an ask.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct AskReply {
+    /// The name of the ask.
+    pub(crate) ask: String,
+    /// Whether the call may execute.
+    pub(crate) verdict: AskVerdict,
+    /// The SHA-256 of what the person was shown.
+    pub(crate) shown_sha256: String,
+    /// Words of the person for the model.
+    #[serde(default)]
+    pub(crate) words: Option<String>,
+    /// Who answers. Temporal does not vouch for it.
+    #[serde(default)]
+    pub(crate) by: Option<String>,
+}
+
+/// Whether a call may execute.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum AskVerdict {
+    /// This call may execute.
+    Allow,
+    /// This call may not execute.
+    Reject,
+}
+
+/// The result of an answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct AskReport {
+    /// The answer.
+    pub(crate) reply: AskReply,
+    /// The reason why the journal did not take it. Another answer may have been first.
+    pub(crate) error: Option<String>,
+}
+
 /// How far a run has come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -179,6 +241,28 @@ pub(crate) struct RunStatus {
     pub(crate) settlements: Vec<SettlementReport>,
     /// How many settlements there were.
     pub(crate) settlements_made: u64,
+    /// The calls that wait for the answer of a person.
+    #[serde(default)]
+    pub(crate) asks: Vec<PendingAsk>,
+    /// The latest answers.
+    #[serde(default)]
+    pub(crate) replies: Vec<AskReport>,
+    /// How many answers there were.
+    #[serde(default)]
+    pub(crate) replies_made: u64,
+}
+
+impl RunStatus {
+    /// Notes the result of an answer. An ask that it ended does not wait any more.
+    pub(crate) fn note_reply(&mut self, report: AskReport) {
+        if report.error.is_none() {
+            self.asks.retain(|ask| ask.ask != report.reply.ask);
+        }
+        self.replies_made += 1;
+        self.replies.push(report);
+        let surplus = self.replies.len().saturating_sub(ASKS_MAX);
+        self.replies.drain(..surplus);
+    }
 }
 
 /// The details of a heartbeat: the progress of a run.

@@ -14,8 +14,11 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
 use crate::activities::{PlacementActivities, RunActivities};
+use crate::asks::AnswerActivities;
 use crate::connection::ConnectionArgs;
-use crate::placement::{Workspace, check_labels, queues_of_labels, workspace_queue};
+use crate::placement::{
+    Workspace, answers_queue, check_labels, queues_of_labels, workspace_queue,
+};
 use crate::workflow::HaftRun;
 
 /// Default number of runs of one workspace at the same time on one worker.
@@ -138,6 +141,11 @@ pub(crate) async fn run(
             worker: worker.clone(),
             handover: handover.clone(),
         };
+        let answers = WorkerOptions::new(answers_queue(task_queue, &activities.workspace.name))
+            .tuner(slots(SHORT_SLOTS))
+            .register_activities(AnswerActivities { commands: activities.ask_commands() })
+            .build();
+        workers.push(Worker::new(&runtime, client.clone(), answers)?);
         let options = WorkerOptions::new(queue)
             .tuner(slots(args.runs.into()))
             .max_heartbeat_throttle_interval(HEARTBEAT_THROTTLE)

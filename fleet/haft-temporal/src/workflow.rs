@@ -2,11 +2,13 @@
 //! settlements. All effects are in activities.
 
 use std::collections::VecDeque;
+use std::pin::pin;
 use std::time::Duration;
 
 use temporalio_common::RetryPolicy;
 use temporalio_common::error::IncomingError;
 use temporalio_macros::{workflow, workflow_methods};
+use temporalio_sdk::workflows::select;
 use temporalio_sdk::{
     ActivityCancellationType, ActivityExecutionError, ActivityOptions, ApplicationFailure,
     MemoValue, SyncWorkflowContext, WorkflowContext, WorkflowContextView, WorkflowResult,
@@ -14,10 +16,11 @@ use temporalio_sdk::{
 };
 
 use crate::activities::{PlacementActivities, RunActivities};
+use crate::asks::AnswerActivities;
 use crate::ending::IN_DOUBT;
-use crate::placement::{labels_queue, workspace_queue};
+use crate::placement::{answers_queue, labels_queue, workspace_queue};
 use crate::request::{
-    RunAnswer, RunFailure, RunPhase, RunPlacement, RunRequest, RunStatus, SETTLEMENTS_MAX,
+    ASKS_MAX, AskReply, AskReport, PendingAsk, RunAnswer, RunFailure, RunPhase, RunPlacement, RunRequest, RunStatus, SETTLEMENTS_MAX,
     Settlement, SettlementReport,
 };
 
@@ -30,6 +33,9 @@ const RUN_TIMEOUT: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 /// The longest time that a worker takes to answer a placement or a settlement.
 const SHORT_TIMEOUT: Duration = Duration::from_secs(60);
 
+/// The longest time until a worker took an answer. The ask may have ended meanwhile.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
+
 /// Time between two tries of an activity whose worker died.
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 const RETRY_INTERVAL_MAX: Duration = Duration::from_secs(30);
@@ -41,14 +47,22 @@ pub(crate) struct HaftRun {
     status: RunStatus,
     is_resume_asked: bool,
     settlements: VecDeque<Settlement>,
+    replies: VecDeque<AskReply>,
+    are_asks_noted: bool,
 }
 
 #[workflow_methods]
 impl HaftRun {
     #[init]
     fn new(_cx: &WorkflowContextView, request: RunRequest) -> Self {
-        let (status, settlements) = (RunStatus::default(), VecDeque::new());
-        Self { request, status, is_resume_asked: false, settlements }
+        Self {
+            request,
+            status: RunStatus::default(),
+            is_resume_asked: false,
+            settlements: VecDeque::new(),
+            replies: VecDeque::new(),
+            are_asks_noted: false,
+        }
     }
 
     /// Drives the run to its result.
@@ -59,6 +73,7 @@ impl HaftRun {
             Err(err) => return Err(end(cx, err)),
         };
         let queue = workspace_queue(cx.task_queue(), &workspace);
+        let answers = answers_queue(cx.task_queue(), &workspace);
         cx.state_mut(|run| run.status.workspace = Some(workspace));
         loop {
             cx.state_mut(|run| {
@@ -66,16 +81,15 @@ impl HaftRun {
                 run.status.doubts.clear();
             });
             show_phase(cx, RunPhase::Running)?;
-            let request = cx.state(|run| run.request.clone());
-            let options = run_options(&queue, request.heartbeat_seconds);
-            let err =
-                match cx.execute_activity(RunActivities::run_or_resume, request, options).await {
-                    Ok(answer) => {
-                        show_phase(cx, RunPhase::Finished)?;
-                        return Ok(answer);
-                    }
-                    Err(err) => err,
-                };
+            let ended = drive(cx, &queue, &answers).await?;
+            cx.state_mut(|run| run.status.asks.clear());
+            let err = match ended {
+                Ok(answer) => {
+                    show_phase(cx, RunPhase::Finished)?;
+                    return Ok(answer);
+                }
+                Err(err) => err,
+            };
             let Some(failure) = failure_of(&err).filter(|failure| failure.kind == IN_DOUBT) else {
                 return Err(end(cx, err));
             };
@@ -99,6 +113,28 @@ impl HaftRun {
         self.is_resume_asked = true;
     }
 
+    /// Answers a call that waits for a person.
+    #[signal]
+    pub(crate) fn answer(&mut self, _cx: &mut SyncWorkflowContext<Self>, reply: AskReply) {
+        if self.replies.len() < ASKS_MAX {
+            self.replies.push_back(reply);
+        }
+    }
+
+    /// Notes which calls wait for a person. The worker that drives the run says so.
+    #[signal]
+    pub(crate) fn note_asks(&mut self, _cx: &mut SyncWorkflowContext<Self>, asks: Vec<PendingAsk>) {
+        self.status.asks = asks;
+        self.status.asks.truncate(ASKS_MAX);
+        self.are_asks_noted = true;
+    }
+
+    /// Returns the calls that wait for the answer of a person.
+    #[query]
+    pub(crate) fn asks(&self, _cx: &WorkflowContextView) -> Vec<PendingAsk> {
+        self.status.asks.clone()
+    }
+
     /// Returns how far the run has come.
     #[query]
     pub(crate) fn status(&self, _cx: &WorkflowContextView) -> RunStatus {
@@ -115,6 +151,42 @@ async fn place(cx: &mut WorkflowContext<HaftRun>) -> Result<String, ActivityExec
             let queue = labels_queue(cx.task_queue(), &labels);
             cx.execute_activity(PlacementActivities::place, run, short_options(queue)).await
         }
+    }
+}
+
+/// Drives the run until its activity ends, and passes on the answers that come meanwhile.
+async fn drive(
+    cx: &WorkflowContext<HaftRun>,
+    queue: &str,
+    answers: &str,
+) -> WorkflowResult<Result<RunAnswer, ActivityExecutionError>> {
+    let request = cx.state(|run| run.request.clone());
+    let options = run_options(queue, request.heartbeat_seconds);
+    let mut driving = pin!(cx.execute_activity(RunActivities::run_or_resume, request, options));
+    loop {
+        let waited = select! {
+            ended = driving => return Ok(ended),
+            waited = cx.wait_condition(|run: &HaftRun| run.are_asks_noted || !run.replies.is_empty()) => waited,
+        };
+        if waited.is_err() {
+            // The run is cancelled, and so is its activity.
+            return Ok(driving.await);
+        }
+        while let Some(reply) = cx.state_mut(|run| run.replies.pop_front()) {
+            let options = ActivityOptions::with_schedule_to_close_timeout(ANSWER_TIMEOUT)
+                .task_queue(answers.to_owned())
+                .retry_policy(retries())
+                .build();
+            let answered =
+                cx.execute_activity(AnswerActivities::answer, reply.clone(), options).await;
+            let report = answered.unwrap_or_else(|err| AskReport {
+                reply,
+                error: Some(format!("no worker passed the answer on: {err}")),
+            });
+            cx.state_mut(|run| run.status.note_reply(report));
+        }
+        cx.state_mut(|run| run.are_asks_noted = false);
+        show_phase(cx, RunPhase::Running)?;
     }
 }
 

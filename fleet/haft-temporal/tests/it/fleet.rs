@@ -170,6 +170,32 @@ impl Fleet {
         command.args(args).output().unwrap()
     }
 
+    /// Lets calls wait for the answer of a person, where no rule allows them.
+    pub(crate) fn let_calls_wait(&self) {
+        let manifest = format!("asks = \"wait\"\n{MANIFEST}");
+        fs::write(self.path("work").join("haft.toml"), manifest).unwrap();
+    }
+
+    /// Starts a run of one call that no rule allows, and returns the ask about it.
+    pub(crate) fn start_asking_run(&self, run: &str) -> Value {
+        let file = self.path(&format!("{run}.json"));
+        fs::write(&file, chain(run, 1, "0").to_string()).unwrap();
+        let args = ["run", "--run", run, "--heartbeat-seconds", "3", "--detach"];
+        let output = self.command(&args).arg(file).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let until = Instant::now() + END_MAX;
+        loop {
+            let output = self.temporal_command(&["asks", run, "--json"]);
+            let asks: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+            if let Some(ask) = asks.get(0) {
+                return ask.clone();
+            }
+            let text = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert!(Instant::now() < until, "{text}\n{}", self.logs());
+            std::thread::sleep(Duration::from_millis(200));
+        }
+    }
+
     /// Starts a run of nodes that follow each other, and does not wait for it.
     pub(crate) fn start_run(&self, run: &str, nodes: usize, delay: &str, more: &[&str]) -> Output {
         let file = self.path(&format!("{run}.json"));

@@ -179,6 +179,42 @@ fn a_machine_that_stood_still_past_its_lease_repeats_nothing() {
     assert_eq!(fleet.ledger("work").len(), 6);
 }
 
+#[test]
+fn an_ask_is_a_query_and_the_first_answer_counts() {
+    let mut fleet = Fleet::new();
+    fleet.let_calls_wait();
+    // The slot of the worker is taken by the run that waits.
+    fleet.add_worker(&["--runs", "1"]);
+    let id = |ask: &serde_json::Value| ask["ask"].as_str().unwrap().to_owned();
+
+    let ask = fleet.start_asking_run("allowed");
+    assert_eq!((&ask["call"], &ask["tool"]), (&"allowed/n0/0/1/1".into(), &"ledger.append".into()));
+    let status = text(&fleet.temporal_command(&["status", "allowed"]).stdout);
+    assert!(status.contains("ledger.append waits for an answer"), "{status}");
+    assert!(fleet.ledger("work").is_empty());
+    let answer = ["answer", "allowed", &id(&ask), "allow"];
+    let output = fleet.temporal_command(&answer);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert_eq!(fleet.wait_for_run("allowed")["status"]["phase"], "finished");
+    let late = fleet.temporal_command(&answer);
+    assert!(text(&late.stderr).contains("has no ask"), "{}", text(&late.stderr));
+
+    let ask = fleet.start_asking_run("rejected");
+    let reject = ["answer", "rejected", &id(&ask), "reject", "--words", "not today"];
+    assert!(fleet.temporal_command(&reject).status.success());
+    let status = fleet.wait_for_run("rejected");
+    assert_eq!(status["status"]["phase"], "failed", "{status}");
+    let shown = text(&fleet.haft_command(&["runs", "show", "rejected", "--json"]).stdout);
+    assert!(shown.contains("not today"), "{shown}");
+
+    let ask = fleet.start_asking_run("elsewhere");
+    let answered = fleet.haft_command(&["asks", "allow", &id(&ask), "--json"]);
+    assert!(text(&answered.stdout).contains("once"), "{}", text(&answered.stderr));
+    let status = fleet.wait_for_run("elsewhere");
+    assert_eq!((&status["status"]["phase"], &status["status"]["asks"]), (&"finished".into(), &serde_json::json!([])));
+    fleet.check_ledger(&["allowed".to_owned(), "elsewhere".to_owned()], 1);
+}
+
 fn wait_until(condition: impl Fn() -> bool) {
     for _ in 0..600 {
         if condition() {
