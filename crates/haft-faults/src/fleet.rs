@@ -2,8 +2,8 @@
 //! in doubt. Machines are killed, stand still past their leases, lose the journal or the engine, and have wrong clocks. All of it
 //! happens in virtual time and follows from a seed, without threads and without a real clock.
 //!
-//! The journal is the real machine over its store in memory. What a driver decides about recorded calls is written here a second
-//! time, in short: the tests of the crate `haft` simulate the pipeline itself. After each step, the journal is compared with what
+//! The journal is the real machine over its store in memory. The decisions of a driver about recorded calls are written
+//! here a second time, in short: the tests of the crate `haft` simulate the pipeline itself. After each step, the journal is compared with what
 //! really happened:
 //!
 //! 1. Each intent is executed at most once. No call with an effect that must not be repeated is executed again before a person

@@ -143,7 +143,7 @@ impl PlacementActivities {
     }
 }
 
-/// What the activity learns from the events of haft: the progress, and the asks.
+/// The progress and the asks, as the activity learns them from the events of haft.
 type RunWatch<'a> = (&'a Mutex<RunProgress>, &'a AskWatch);
 
 impl RunActivities {

@@ -185,7 +185,7 @@ pub(crate) struct AskReply {
     /// Words of the person for the model.
     #[serde(default)]
     pub(crate) words: Option<String>,
-    /// Who answers. Temporal does not vouch for it.
+    /// The person who answers, by their own account: Temporal does not vouch for it.
     #[serde(default)]
     pub(crate) by: Option<String>,
 }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-/// What happens next, and what time it is.
+/// The events to come, and the time.
 pub(super) struct Agenda<E> {
     now_ms: u64,
     added: u64,

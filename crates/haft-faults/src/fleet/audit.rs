@@ -10,7 +10,7 @@ use super::poll::answer_at_once;
 use super::process::{effect_of, node_of};
 use super::truth::NodeTruth;
 
-/// What the journal holds of a run.
+/// The records of a run in the journal.
 struct RecordedRun {
     rows: Vec<CallRow>,
     late: Vec<LateOutcome>,

@@ -1,5 +1,5 @@
-//! What the processes of a simulated history do: they take the lease of their run, recall what is recorded, record each intent before its
-//! effect and each outcome after it, and renew the lease meanwhile. Each answer of the journal is compared with what really happened.
+//! The steps of the processes of a simulated history. A process takes the lease of its run, recalls what is recorded, records each
+//! intent before its effect and each outcome after it, and renews the lease meanwhile. Each answer of the journal is compared with what really happened.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What happens around the processes of a simulated history: the engine that gives runs to machines and misses those that fall
+//! The surroundings of the processes of a simulated history: the engine that gives runs to machines and misses those that fall
 //! silent, the person who settles calls in doubt, and the faults.
 
 use haft_contract::{CallAddress, Envelope, EnvelopeMetadata};

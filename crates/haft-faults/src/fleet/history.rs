@@ -1,5 +1,5 @@
-//! One simulated history: the fleet, what happens next, and the loop that lets it happen. What the engine, the persons, the faults and
-//! the processes do is in the files beside this one.
+//! One simulated history: the fleet, the events to come, and the loop that lets them happen. The files beside this one have the engine,
+//! the persons, the faults and the processes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -41,7 +41,7 @@ pub(super) enum FleetEvent {
     Fault,
 }
 
-/// What a process tells the engine at its end.
+/// The last words of a process to the engine.
 pub(super) struct ActivityReport {
     pub(super) process: ProcessId,
     pub(super) run: usize,

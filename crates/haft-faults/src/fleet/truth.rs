@@ -1,4 +1,4 @@
-//! What really happened in a simulated history, apart from the journal: who has each run, which intents were given, and how often each
+//! The true events of a simulated history, apart from the journal: who has each run, which intents were given, and how often each
 //! was executed. It finds a broken promise at the step that breaks it.
 
 use std::collections::BTreeMap;
@@ -8,7 +8,7 @@ use haft_journal::SettlementVerdict;
 
 use super::process::{ProcessId, effect_of};
 
-/// What really happened.
+/// The true events of a history.
 #[derive(Default)]
 pub(super) struct FleetTruth {
     runs: Vec<RunTruth>,
@@ -23,7 +23,7 @@ pub(super) struct Takeover {
     pub(super) was_held: bool,
 }
 
-/// What really happened in one run.
+/// The true events of one run.
 #[derive(Default)]
 pub(super) struct RunTruth {
     /// The latest fencing token.
@@ -33,7 +33,7 @@ pub(super) struct RunTruth {
     pub(super) nodes: Vec<NodeTruth>,
 }
 
-/// What really happened in one node.
+/// The true events of one node.
 #[derive(Clone, Default)]
 pub(super) struct NodeTruth {
     /// The intents that processes received, by their numbers.

@@ -1,3 +1,3 @@
-//! What this crate offers to the tests of others.
+//! The simulated fleet, in short histories.
 
 mod fleet;
