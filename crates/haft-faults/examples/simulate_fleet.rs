@@ -44,7 +44,8 @@ fn parse(args: &[String]) -> Result<FleetOptions, String> {
     };
     for pair in args.chunks(2) {
         let [name, value] = pair else { return Err(format!("{} has no value", pair.join(" "))) };
-        let number = value.parse::<u64>().map_err(|_| format!("{name} takes a number, not {value}"))?;
+        let number =
+            value.parse::<u64>().map_err(|_| format!("{name} takes a number, not {value}"))?;
         let count = usize::try_from(number).ok().filter(|count| *count > 0);
         let count = count.ok_or_else(|| format!("{name} takes a number from 1 up, not {value}"));
         match name.as_str() {

@@ -75,7 +75,9 @@ pub(crate) async fn answer(
     let handle = run_handle(&client, &run);
     let pending = query_asks(&handle, &run).await?.into_iter().find(|pending| pending.ask == ask);
     let shown_sha256 = pending
-        .with_context(|| format!("run {run} has no ask {ask} that waits: haft-temporal asks {run}"))?
+        .with_context(|| {
+            format!("run {run} has no ask {ask} that waits: haft-temporal asks {run}")
+        })?
         .shown_sha256;
     let before = status_memo(&describe(&handle, &run).await?).unwrap_or_default();
     let by = std::env::var("USER").ok().filter(|user| !user.is_empty());
@@ -103,8 +105,9 @@ pub(crate) async fn answer(
 async fn query_asks(handle: &RunHandle, run: &str) -> anyhow::Result<Vec<PendingAsk>> {
     ensure!(!run.is_empty(), "the name of the run is empty");
     let options = WorkflowQueryOptions::default();
-    handle
-        .query(HaftRun::asks, (), options)
-        .await
-        .with_context(|| format!("the asks of run {run} cannot be read: no worker answers, or Temporal has no such run"))
+    handle.query(HaftRun::asks, (), options).await.with_context(|| {
+        format!(
+            "the asks of run {run} cannot be read: no worker answers, or Temporal has no such run"
+        )
+    })
 }

@@ -17,9 +17,7 @@ use tokio::sync::Notify;
 use crate::activities::failed;
 use crate::child::HaftCommand;
 use crate::ending::RunEnding;
-use crate::request::{
-    ASK_TEXT_BYTES_MAX, ASKS_MAX, AskReply, AskReport, AskVerdict, PendingAsk,
-};
+use crate::request::{ASK_TEXT_BYTES_MAX, ASKS_MAX, AskReply, AskReport, AskVerdict, PendingAsk};
 use crate::workflow::HaftRun;
 
 /// Time between two looks at asks that wait.
@@ -135,8 +133,10 @@ impl AskCommands {
     async fn look(&self, name: &str) -> io::Result<Option<PendingAsk>> {
         let args = ["asks", "show", "--json", "--", name].map(OsString::from).to_vec();
         let mut row = None;
-        let output =
-            self.command(args).run(|event| row = Some(event.clone()), std::future::pending()).await?;
+        let output = self
+            .command(args)
+            .run(|event| row = Some(event.clone()), std::future::pending())
+            .await?;
         match row.filter(|_| output.code == Some(0)) {
             Some(row) => Ok(pending_ask(&row)),
             None => Err(io::Error::other(output.stderr)),
@@ -218,7 +218,14 @@ mod tests {
             by: Some("alice".to_owned()),
         };
         let expect = [
-            "asks", "reject", "--json", "--shown=ab", "--words=--session", "--by=alice", "--", "ask_1",
+            "asks",
+            "reject",
+            "--json",
+            "--shown=ab",
+            "--words=--session",
+            "--by=alice",
+            "--",
+            "ask_1",
         ];
         assert_eq!(answer_args(&reply), expect);
     }

@@ -239,7 +239,10 @@ pub(crate) async fn settle(
     );
 }
 
-pub(crate) async fn describe(handle: &RunHandle, run: &str) -> anyhow::Result<WorkflowExecutionDescription> {
+pub(crate) async fn describe(
+    handle: &RunHandle,
+    run: &str,
+) -> anyhow::Result<WorkflowExecutionDescription> {
     let described = handle.describe(WorkflowDescribeOptions::default()).await;
     described.with_context(|| format!("Temporal has no run {run}, or does not answer"))
 }

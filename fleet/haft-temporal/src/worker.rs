@@ -16,9 +16,7 @@ use tokio::sync::watch;
 use crate::activities::{PlacementActivities, RunActivities};
 use crate::asks::AnswerActivities;
 use crate::connection::ConnectionArgs;
-use crate::placement::{
-    Workspace, answers_queue, check_labels, queues_of_labels, workspace_queue,
-};
+use crate::placement::{Workspace, answers_queue, check_labels, queues_of_labels, workspace_queue};
 use crate::workflow::HaftRun;
 
 /// Default number of runs of one workspace at the same time on one worker.

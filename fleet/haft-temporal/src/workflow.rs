@@ -20,8 +20,8 @@ use crate::asks::AnswerActivities;
 use crate::ending::IN_DOUBT;
 use crate::placement::{answers_queue, labels_queue, workspace_queue};
 use crate::request::{
-    ASKS_MAX, AskReply, AskReport, PendingAsk, RunAnswer, RunFailure, RunPhase, RunPlacement, RunRequest, RunStatus, SETTLEMENTS_MAX,
-    Settlement, SettlementReport,
+    ASKS_MAX, AskReply, AskReport, PendingAsk, RunAnswer, RunFailure, RunPhase, RunPlacement,
+    RunRequest, RunStatus, SETTLEMENTS_MAX, Settlement, SettlementReport,
 };
 
 /// The memo that has the state of a run. It can be read while no worker runs.

@@ -490,17 +490,15 @@ fn a_plan_without_a_person_waits_for_an_answer_if_the_settings_say_so() {
     };
     let child = begin("allowed", &["--json"]);
     let ask = pending(|| world.json(&["asks", "list", "--json"]));
-    assert_eq!(
-        (&ask["call"], &ask["front_end"]),
-        (&json!("allowed/n0/0/1/1"), &json!("plan"))
-    );
+    assert_eq!((&ask["call"], &ask["front_end"]), (&json!("allowed/n0/0/1/1"), &json!("plan")));
     let id = id(&ask);
     let answered = world.json(&["asks", "allow", &id, "--by", "alice", "--json"]);
     let by = answered["answer"]["by"].as_str().unwrap();
     assert!(by.starts_with("alice, passed on by "), "{by}");
     let output = child.wait_with_output().unwrap();
     let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
-    let event = json!({"event": "call_waiting", "ask": id, "call": "allowed/n0/0/1/1", "tool": "note.add"});
+    let event =
+        json!({"event": "call_waiting", "ask": id, "call": "allowed/n0/0/1/1", "tool": "note.add"});
     let events = stdout.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     assert_eq!(events.filter(|line| line["event"] == "call_waiting").collect::<Vec<_>>(), [event]);
     assert_eq!((output.status.code(), world.read("work/log").as_str()), (Some(0), "one\n"));

@@ -1,9 +1,7 @@
 //! The end of a simulated history: each run ended or waits, and each row of the journal is compared with what really happened.
 
 use haft_contract::{Effect, RunId};
-use haft_journal::{
-    CallQuery, CallRow, CallStatus, Journal as _, LateOutcome, SettlementVerdict,
-};
+use haft_journal::{CallQuery, CallRow, CallStatus, Journal as _, LateOutcome, SettlementVerdict};
 
 use super::history::{EngineState, FleetHistory};
 use super::poll::answer_at_once;
@@ -42,7 +40,8 @@ impl FleetHistory {
     fn recorded(&self, run: &RunId) -> Result<RecordedRun, String> {
         let rows = answer_at_once(self.journal.calls(CallQuery::of_run(run.clone())));
         let late = answer_at_once(self.journal.late_outcomes(run));
-        let (rows, late) = (rows.map_err(|err| err.to_string())?, late.map_err(|err| err.to_string())?);
+        let (rows, late) =
+            (rows.map_err(|err| err.to_string())?, late.map_err(|err| err.to_string())?);
         Ok(RecordedRun { rows, late })
     }
 }
@@ -69,16 +68,19 @@ fn check_node(
         if intent.acts > 0 && effect != Effect::Read && !is_recorded {
             return Err(format!("call {seq} was executed and has no row"));
         }
-        let is_kept = recorded.late.iter().any(|late| {
-            late.call.scope.node == format!("n{node}") && late.call.seq == *seq
-        });
+        let is_kept = recorded
+            .late
+            .iter()
+            .any(|late| late.call.scope.node == format!("n{node}") && late.call.seq == *seq);
         if intent.was_refused && !is_kept {
             return Err(format!("the outcome of call {seq} was refused and not kept as late"));
         }
     }
     let (acts, repeats) = (truth.acts(), truth.repeats());
     if effect == Effect::Once && acts > 1 + repeats {
-        return Err(format!("it happened {acts} times, and persons had it repeated {repeats} times"));
+        return Err(format!(
+            "it happened {acts} times, and persons had it repeated {repeats} times"
+        ));
     }
     if in_doubt.is_none() && acts == 0 {
         return Err("it was answered and never happened".to_owned());

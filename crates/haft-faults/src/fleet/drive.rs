@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use haft_contract::{Effect, Envelope, EnvelopeMetadata};
 use haft_journal::{
-    CallQuery, CallRow, CallStatus, Intent, Journal, JournalError, JournalMachine, Lease, LeaseOwner,
-    LeaseRequest, NewRun, Outcome,
+    CallQuery, CallRow, CallStatus, Intent, Journal, JournalError, JournalMachine, Lease,
+    LeaseOwner, LeaseRequest, NewRun, Outcome,
 };
 
 use super::history::{FleetEvent, FleetHistory};
@@ -113,9 +113,9 @@ impl FleetHistory {
             }
             ProcessStep::Close(ending) => {
                 let Some(lease) = process.lease.clone() else { return Ok(Some(ending)) };
-                Box::pin(async move {
-                    JournalAnswer::Closed(ending, journal.close_run(lease).await)
-                })
+                Box::pin(
+                    async move { JournalAnswer::Closed(ending, journal.close_run(lease).await) },
+                )
             }
             ProcessStep::Receive(answer) => return self.receive(process, answer),
             ProcessStep::Reconnect(cut) => return self.reconnect(process, cut).map(|()| None),

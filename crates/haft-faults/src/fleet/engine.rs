@@ -139,7 +139,8 @@ impl FleetHistory {
     /// A person settles the calls in doubt of a run, which is then resumed.
     pub(super) fn settle(&mut self, run: usize) -> Result<(), String> {
         let EngineState::InDoubt(doubts) = self.runs[run].state.clone() else { return Ok(()) };
-        if !self.random.one_in(CARELESS_ONE_IN) && doubts.iter().any(|doubt| self.may_act(run, *doubt))
+        if !self.random.one_in(CARELESS_ONE_IN)
+            && doubts.iter().any(|doubt| self.may_act(run, *doubt))
         {
             // The person waits until the process cannot act any more.
             self.agenda.add_in(SILENCE_MS, FleetEvent::Settle { run });
@@ -153,10 +154,8 @@ impl FleetHistory {
                 false => SettlementVerdict::NotHappened,
             };
             let call = CallAddress { scope: scope_of(&self.runs[run].id, node), seq };
-            let envelope = Envelope::Output {
-                data: "settled".into(),
-                metadata: EnvelopeMetadata::default(),
-            };
+            let envelope =
+                Envelope::Output { data: "settled".into(), metadata: EnvelopeMetadata::default() };
             let settlement = Settlement {
                 call,
                 verdict,
@@ -183,9 +182,9 @@ impl FleetHistory {
 
     /// Returns whether a process that lives may still execute a call, or receive the permission to.
     fn may_act(&self, run: usize, (node, seq): (usize, u32)) -> bool {
-        self.processes.values().any(|process| {
-            process.run == run && process.nodes[node] == NodeStanding::UnderWay(seq)
-        })
+        self.processes
+            .values()
+            .any(|process| process.run == run && process.nodes[node] == NodeStanding::UnderWay(seq))
     }
 
     /// Breaks something, and says when the next thing breaks.

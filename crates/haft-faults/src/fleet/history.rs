@@ -169,9 +169,8 @@ impl FleetHistory {
 
     /// Says which runs neither ended nor wait.
     pub(super) fn unfinished(&self) -> String {
-        let is_unfinished = |run: &&SimulatedRun| {
-            matches!(run.state, EngineState::New | EngineState::Running)
-        };
+        let is_unfinished =
+            |run: &&SimulatedRun| matches!(run.state, EngineState::New | EngineState::Running);
         let runs: Vec<_> = self.runs.iter().filter(is_unfinished).collect();
         let names: Vec<&str> = runs.iter().take(3).map(|run| run.id.as_str()).collect();
         format!("{} runs neither ended nor wait, the first are {}", runs.len(), names.join(", "))

@@ -121,7 +121,12 @@ impl ProcessStep {
 
 impl RunProcess {
     /// Returns the process of a machine that drives a run of so many nodes.
-    pub(super) fn new(id: ProcessId, machine: usize, (run, run_id): (usize, RunId), nodes: usize) -> Self {
+    pub(super) fn new(
+        id: ProcessId,
+        machine: usize,
+        (run, run_id): (usize, RunId),
+        nodes: usize,
+    ) -> Self {
         Self {
             id,
             run,

@@ -224,8 +224,7 @@ impl Reader for BreakingTransaction<'_> {
         query: &RowQuery,
         visit: &mut dyn FnMut(Row) -> ControlFlow<()>,
     ) -> Result<(), StoreFailure> {
-        let open =
-            RowCondition::Equal(calls::STATUS, Value::from(CallStatus::Intended.as_str()));
+        let open = RowCondition::Equal(calls::STATUS, Value::from(CallStatus::Intended.as_str()));
         let is_hidden = self.rule == BrokenRule::OpenCalls
             && query.table == &calls::TABLE
             && query.conditions.contains(&open);

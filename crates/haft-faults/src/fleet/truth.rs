@@ -72,7 +72,8 @@ impl NodeTruth {
 impl FleetTruth {
     /// Adds a run of so many nodes.
     pub(super) fn add_run(&mut self, nodes: usize) {
-        self.runs.push(RunTruth { nodes: vec![NodeTruth::default(); nodes], ..RunTruth::default() });
+        self.runs
+            .push(RunTruth { nodes: vec![NodeTruth::default(); nodes], ..RunTruth::default() });
     }
 
     pub(super) fn run(&self, run: usize) -> &RunTruth {
@@ -119,7 +120,8 @@ impl FleetTruth {
             return Ok(());
         }
         let earlier = of_node.intents.keys().filter(|other| **other != seq);
-        let earlier = earlier.map(|other| *other.min(&seq)).find(|call| !of_node.is_repeated(*call));
+        let earlier =
+            earlier.map(|other| *other.min(&seq)).find(|call| !of_node.is_repeated(*call));
         if let Some(earlier) = earlier.filter(|_| effect_of(node) == Effect::Once) {
             return Err(format!(
                 "run r{run}, node n{node}: a call may be executed beside call {earlier}, which may have happened and which no person \
@@ -157,7 +159,11 @@ impl FleetTruth {
     }
 
     /// Notes what a person said about a call in doubt.
-    pub(super) fn settle(&mut self, (run, node, seq): (usize, usize, u32), verdict: SettlementVerdict) {
+    pub(super) fn settle(
+        &mut self,
+        (run, node, seq): (usize, usize, u32),
+        verdict: SettlementVerdict,
+    ) {
         self.runs[run].nodes[node].verdicts.insert(seq, verdict);
     }
 }

@@ -211,7 +211,10 @@ fn an_ask_is_a_query_and_the_first_answer_counts() {
     let answered = fleet.haft_command(&["asks", "allow", &id(&ask), "--json"]);
     assert!(text(&answered.stdout).contains("once"), "{}", text(&answered.stderr));
     let status = fleet.wait_for_run("elsewhere");
-    assert_eq!((&status["status"]["phase"], &status["status"]["asks"]), (&"finished".into(), &serde_json::json!([])));
+    assert_eq!(
+        (&status["status"]["phase"], &status["status"]["asks"]),
+        (&"finished".into(), &serde_json::json!([]))
+    );
     fleet.check_ledger(&["allowed".to_owned(), "elsewhere".to_owned()], 1);
 }
 
