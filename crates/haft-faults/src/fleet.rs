@@ -11,8 +11,10 @@
 //! 2. The journal takes no record of a process that is not the owner of the run.
 //! 3. Each call that was open when its process went is in doubt or answered.
 //! 4. Each run ends, or waits for a settlement.
+//! 5. Of the answers to an ask, the first valid one counts, and only the owner of the run receives it.
 
 mod agenda;
+mod asking;
 mod audit;
 mod drive;
 mod engine;
@@ -20,6 +22,7 @@ mod history;
 mod machine;
 mod poll;
 mod process;
+mod reply;
 mod report;
 mod shaky_store;
 mod truth;

@@ -82,7 +82,8 @@ fn check_node(
             "it happened {acts} times, and persons had it repeated {repeats} times"
         ));
     }
-    if in_doubt.is_none() && acts == 0 {
+    let was_refused = rows.iter().any(|row| row.status == CallStatus::Refused);
+    if in_doubt.is_none() && acts == 0 && !was_refused {
         return Err("it was answered and never happened".to_owned());
     }
     Ok(())
@@ -98,14 +99,16 @@ fn check_row(
     let fits = match (row.status, row.verdict) {
         (CallStatus::Unknown, None) if is_waiting => row.effect == Effect::Once,
         (_, _) if is_waiting => false,
+        // No person allowed it, so it was not executed under this number.
+        (CallStatus::Refused, None) => acts == 0 && is_latest,
         (CallStatus::Succeeded, None) => acts == 1,
         (CallStatus::Succeeded, Some(_)) => truth.acts() > 0,
         (CallStatus::Failed, Some(SettlementVerdict::NotHappened))
         | (CallStatus::Unknown, Some(SettlementVerdict::Retry)) => !is_latest,
         // A call that is safe to repeat was repeated.
         (CallStatus::Unknown, None) => row.effect == Effect::Idempotent && !is_latest,
-        (CallStatus::Intended | CallStatus::Failed | CallStatus::Refused, _)
-        | (CallStatus::Unknown, Some(_)) => false,
+        (CallStatus::Intended | CallStatus::Failed, _)
+        | (CallStatus::Unknown | CallStatus::Refused, Some(_)) => false,
     };
     match fits {
         true => Ok(()),

@@ -12,8 +12,8 @@ use haft_journal::{
 use super::history::{FleetEvent, FleetHistory};
 use super::poll::poll_once;
 use super::process::{
-    ActivityEnding, CutOperation, JournalAnswer, JournalOperation, NodeStanding, ProcessId,
-    ProcessStep, RunProcess, effect_of,
+    ActivityEnding, AskStepAnswer, CutOperation, JournalAnswer, JournalOperation, NodeStanding,
+    ProcessId, ProcessStep, RunProcess, effect_of, is_asked,
 };
 use super::report::BrokenRule;
 use super::shaky_store::ShakyStore;
@@ -88,6 +88,10 @@ impl FleetHistory {
                 let call = call.ok_or_else(|| format!("process {id} has no call n{node}"))?;
                 Box::pin(async move { JournalAnswer::Intended(node, journal.intend(call).await) })
             }
+            ProcessStep::OpenAsk(node) => self.open_ask(process, node, clock_ms)?,
+            ProcessStep::LookAtAsk(node) => self.look_at_ask(process, node, clock_ms)?,
+            ProcessStep::ReceiveReply(node) => self.receive_reply(process, node, clock_ms)?,
+            ProcessStep::Refuse(node) => self.refuse_call(process, node, clock_ms)?,
             ProcessStep::Act(node) => {
                 let seq = process.seq_under_way(node);
                 self.truth.act((process.run, node, seq))?;
@@ -184,8 +188,14 @@ impl FleetHistory {
             }
             JournalAnswer::Settled(_, answer)
             | JournalAnswer::Renewed(answer)
-            | JournalAnswer::Closed(_, answer) => answer.is_ok(),
-            JournalAnswer::Opened(_) => false,
+            | JournalAnswer::Closed(_, answer)
+            | JournalAnswer::Ask(_, AskStepAnswer::Refused(answer)) => answer.is_ok(),
+            JournalAnswer::Ask(
+                _,
+                AskStepAnswer::Opened(answer) | AskStepAnswer::Received(answer),
+            ) => answer.is_ok(),
+            // Taking a run is no record, and neither is a look.
+            JournalAnswer::Opened(_) | JournalAnswer::Ask(_, AskStepAnswer::Seen(_)) => false,
         };
         if was_taken && !was_owner {
             let token = process.lease.as_ref().map(|lease| lease.fencing_token);
@@ -219,7 +229,8 @@ impl FleetHistory {
             | JournalAnswer::Intended(..)
             | JournalAnswer::Settled(..)
             | JournalAnswer::Renewed(_)
-            | JournalAnswer::Closed(..) => {}
+            | JournalAnswer::Closed(..)
+            | JournalAnswer::Ask(..) => {}
         }
         Ok(())
     }
@@ -251,10 +262,7 @@ impl FleetHistory {
             }
             JournalAnswer::Intended(node, Err(err)) | JournalAnswer::Settled(node, Err(err)) => {
                 match err {
-                    JournalError::Fenced { .. } => {
-                        process.is_replaced = true;
-                        process.end_node(node, NodeStanding::Open(0));
-                    }
+                    JournalError::Fenced { .. } => return Ok(self.lose_run(process, node)),
                     // The process cannot know whether its record was kept.
                     JournalError::Failed { .. } => return Ok(Some(ActivityEnding::TryAgain)),
                     err => return Err(format!("run r{}, node n{node}: {err}", process.run)),
@@ -269,6 +277,7 @@ impl FleetHistory {
                 self.plan_renewal(process);
             }
             JournalAnswer::Closed(ending, _) => return Ok(Some(ending)),
+            JournalAnswer::Ask(node, answer) => return self.go_on_asking(process, node, answer),
         }
         Ok(self.go_on(process))
     }
@@ -293,10 +302,14 @@ impl FleetHistory {
     }
 
     /// Begins the nodes that can begin, or gives the run back if nothing is left to do. Returns how the process ends, if it does.
-    fn go_on(&mut self, process: &mut RunProcess) -> Option<ActivityEnding> {
+    pub(super) fn go_on(&mut self, process: &mut RunProcess) -> Option<ActivityEnding> {
         while let Some((node, seq)) = process.next_node() {
             process.begin_node(node, seq);
-            let (delay_ms, step) = (1 + self.random.below(100), ProcessStep::Intend(node));
+            let step = match is_asked(node) {
+                true => ProcessStep::OpenAsk(node),
+                false => ProcessStep::Intend(node),
+            };
+            let delay_ms = 1 + self.random.below(100);
             self.agenda.add_in(delay_ms, FleetEvent::Step { process: process.id, step });
         }
         if process.under_way > 0 || process.is_closing {

@@ -12,6 +12,7 @@ use crate::SeededRandom;
 use super::agenda::Agenda;
 use super::machine::FleetMachine;
 use super::process::{ActivityEnding, ProcessId, ProcessStep, RunProcess};
+use super::reply::PlannedReply;
 use super::report::{FleetCounts, FleetFailure, FleetOptions};
 use super::shaky_store::ShakyStore;
 use super::truth::FleetTruth;
@@ -35,6 +36,8 @@ pub(super) enum FleetEvent {
     Silence { process: ProcessId, run: usize, machine: usize },
     /// A person settles the calls in doubt of a run.
     Settle { run: usize },
+    /// A person answers an ask.
+    Reply(PlannedReply),
     /// A machine starts again.
     Boot { machine: usize },
     /// Something breaks.
@@ -160,6 +163,7 @@ impl FleetHistory {
                     self.miss(process, run, machine);
                 }
                 FleetEvent::Settle { run } => self.settle(run)?,
+                FleetEvent::Reply(reply) => self.reply(reply)?,
                 FleetEvent::Boot { machine } => self.machines[machine].is_up = true,
                 FleetEvent::Fault => self.strike(),
             }

@@ -6,7 +6,7 @@ use std::pin::Pin;
 
 use haft_contract::{AttemptAddress, CallAddress, CallKey, Effect, RunId};
 use haft_journal::{
-    CallRow, CallStatus, Intent, JournalError, Lease, PlannedCall, SettlementVerdict,
+    AskRow, CallRow, CallStatus, Intent, JournalError, Lease, PlannedCall, SettlementVerdict,
 };
 
 /// Numbers processes. No number is given twice.
@@ -18,6 +18,9 @@ const PARALLEL: usize = 3;
 /// One node in so many reads, and one in so many is safe to repeat. The effect of all others must not be repeated.
 const READ_ONE_IN: usize = 8;
 
+/// A person is asked about one node in so many.
+const ASKED_ONE_IN: usize = 10;
+
 /// A process that drives a run.
 pub(super) struct RunProcess {
     pub(super) id: ProcessId,
@@ -28,6 +31,8 @@ pub(super) struct RunProcess {
     pub(super) nodes: Vec<NodeStanding>,
     /// The permissions to execute, by node.
     pub(super) intents: BTreeMap<usize, Intent>,
+    /// The asks that wait, by node.
+    pub(super) asks: BTreeMap<usize, WaitingAsk>,
     /// How many nodes are under way.
     pub(super) under_way: usize,
     /// Whether no further node begins.
@@ -51,10 +56,26 @@ pub(super) enum NodeStanding {
     InDoubt(u32),
 }
 
+/// An ask that waits for a person.
+#[derive(Clone, Debug)]
+pub(super) struct WaitingAsk {
+    pub(super) id: String,
+    /// The virtual time at which it was opened.
+    pub(super) since_ms: u64,
+}
+
 /// A step of a process.
 pub(super) enum ProcessStep {
     /// Take the lease and read what is recorded.
     Open,
+    /// Ask a person about the call of a node.
+    OpenAsk(usize),
+    /// Look how the ask of a node stands.
+    LookAtAsk(usize),
+    /// Receive the answer of a person.
+    ReceiveReply(usize),
+    /// Record that the call of a node was refused.
+    Refuse(usize),
     /// Record the intent of a node.
     Intend(usize),
     /// Execute the effect of a node.
@@ -93,6 +114,16 @@ pub(super) enum JournalAnswer {
     Settled(usize, Result<(), JournalError>),
     Renewed(Result<(), JournalError>),
     Closed(ActivityEnding, Result<(), JournalError>),
+    /// About the ask of a node.
+    Ask(usize, AskStepAnswer),
+}
+
+/// An answer of the journal about an ask.
+pub(super) enum AskStepAnswer {
+    Opened(Result<AskRow, JournalError>),
+    Seen(Result<Option<AskRow>, JournalError>),
+    Received(Result<AskRow, JournalError>),
+    Refused(Result<(), JournalError>),
 }
 
 /// An operation of the journal on its way.
@@ -114,6 +145,7 @@ impl ProcessStep {
     pub(super) fn asks_journal(&self) -> bool {
         match self {
             Self::Open | Self::Intend(_) | Self::Settle(_) | Self::Renew | Self::Close(_) => true,
+            Self::OpenAsk(_) | Self::LookAtAsk(_) | Self::ReceiveReply(_) | Self::Refuse(_) => true,
             Self::Act(_) | Self::Receive(_) | Self::Reconnect(_) | Self::GiveUp => false,
         }
     }
@@ -135,6 +167,7 @@ impl RunProcess {
             lease: None,
             nodes: vec![NodeStanding::Open(1); nodes],
             intents: BTreeMap::new(),
+            asks: BTreeMap::new(),
             under_way: 0,
             is_stopping: false,
             is_replaced: false,
@@ -150,6 +183,12 @@ impl RunProcess {
     pub(super) fn end_node(&mut self, node: usize, standing: NodeStanding) {
         self.nodes[node] = standing;
         self.under_way -= 1;
+    }
+
+    /// Returns the ask of a node.
+    pub(super) fn waiting_ask(&self, node: usize) -> Result<WaitingAsk, String> {
+        let waiting = self.asks.get(&node).cloned();
+        waiting.ok_or_else(|| format!("process {} has no ask of n{node}", self.id))
     }
 
     /// Returns the number of the call of a node that is under way.
@@ -252,6 +291,11 @@ pub(super) fn effect_of(node: usize) -> Effect {
         1 => Effect::Idempotent,
         _ => Effect::Once,
     }
+}
+
+/// Returns whether a person is asked about a node.
+pub(super) fn is_asked(node: usize) -> bool {
+    node % ASKED_ONE_IN == ASKED_ONE_IN - 1
 }
 
 /// Returns the only attempt of a node.

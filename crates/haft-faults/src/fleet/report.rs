@@ -53,6 +53,8 @@ pub struct FleetCounts {
     pub refused: u64,
     /// Calls that a person settled.
     pub settled: u64,
+    /// Answers of persons that the owner of the run received.
+    pub answers: u64,
     /// The virtual time, in milliseconds.
     pub virtual_ms: u64,
 }
@@ -96,6 +98,7 @@ impl FleetCounts {
         self.takeovers += other.takeovers;
         self.refused += other.refused;
         self.settled += other.settled;
+        self.answers += other.answers;
         self.virtual_ms += other.virtual_ms;
     }
 }
@@ -105,7 +108,7 @@ impl fmt::Display for FleetCounts {
         write!(
             f,
             "{} calls in {} runs, {} recalled; {} kills, {} pauses, {} partitions, {} cut commits, {} clocks set; {} takeovers, {} refused records, \
-             {} settlements, {} runs that wait for one; {} virtual minutes",
+             {} settlements, {} runs that wait for one, {} answered asks; {} virtual minutes",
             self.calls,
             self.runs,
             self.recalled,
@@ -118,6 +121,7 @@ impl fmt::Display for FleetCounts {
             self.refused,
             self.settled,
             self.waiting,
+            self.answers,
             self.virtual_ms / 60_000
         )
     }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use haft_contract::Effect;
-use haft_journal::SettlementVerdict;
+use haft_journal::{AskVerdict, SettlementVerdict};
 
 use super::process::{ProcessId, effect_of};
 
@@ -12,6 +12,8 @@ use super::process::{ProcessId, effect_of};
 #[derive(Default)]
 pub(super) struct FleetTruth {
     runs: Vec<RunTruth>,
+    /// The first valid answer to each ask that has one.
+    replies: BTreeMap<String, AskVerdict>,
 }
 
 /// How a process took a run.
@@ -156,6 +158,16 @@ impl FleetTruth {
         if let Some(intent) = self.runs[run].nodes[node].intents.get_mut(&seq) {
             intent.was_refused = true;
         }
+    }
+
+    /// Notes the first valid answer to an ask.
+    pub(super) fn note_reply(&mut self, ask: String, verdict: AskVerdict) {
+        self.replies.insert(ask, verdict);
+    }
+
+    /// Returns the first valid answer to an ask.
+    pub(super) fn reply(&self, ask: &str) -> Option<AskVerdict> {
+        self.replies.get(ask).copied()
     }
 
     /// Notes what a person said about a call in doubt.

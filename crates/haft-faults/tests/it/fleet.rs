@@ -21,8 +21,10 @@ fn a_fleet_keeps_its_promises_whatever_fails() {
         }
     }
     // The histories must reach each of these cases often enough.
-    let FleetCounts { kills, pauses, partitions, cuts, takeovers, refused, settled, .. } = counts;
-    let seen = [kills, pauses, partitions, cuts, takeovers, refused, settled];
+    let FleetCounts {
+        kills, pauses, partitions, cuts, takeovers, refused, settled, answers, ..
+    } = counts;
+    let seen = [kills, pauses, partitions, cuts, takeovers, refused, settled, answers];
     assert!(seen.iter().all(|count| *count >= 20), "{counts}");
     assert!(counts.calls >= 1_000 * (HISTORIES - 1), "{counts}");
 }
