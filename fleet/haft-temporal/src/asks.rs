@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -73,7 +73,7 @@ impl AskWatch {
             return;
         }
         let Some(name) = event.get("ask").and_then(Value::as_str) else { return };
-        let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut names = self.names();
         if names.len() < ASKS_MAX {
             names.insert(name.to_owned());
             self.added.notify_one();
@@ -89,14 +89,17 @@ impl AskWatch {
         mut told: Option<Vec<PendingAsk>>,
     ) {
         loop {
-            let pending = self.pending(commands).await;
-            if told.as_ref() != Some(&pending) {
+            // If the journal does not answer, the workflow keeps what it knows.
+            if let Ok(pending) = self.pending(commands).await
+                && told.as_ref() != Some(&pending)
+            {
                 let options = WorkflowSignalOptions::default();
                 let sent = workflow.signal(HaftRun::note_asks, pending.clone(), options).await;
                 // A signal that did not arrive is sent again with the next look.
                 told = sent.is_ok().then_some(pending);
             }
-            match told.as_ref().is_some_and(Vec::is_empty) {
+            let is_idle = told.as_ref().is_some_and(Vec::is_empty) && self.names().is_empty();
+            match is_idle {
                 true => self.added.notified().await,
                 false => tokio::select! {
                     () = self.added.notified() => {}
@@ -107,20 +110,21 @@ impl AskWatch {
     }
 
     /// Returns the asks that still wait, and forgets the others.
-    async fn pending(&self, commands: &AskCommands) -> Vec<PendingAsk> {
-        let names = self.names.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    async fn pending(&self, commands: &AskCommands) -> io::Result<Vec<PendingAsk>> {
         let mut pending = Vec::new();
-        for name in names {
-            match commands.look(&name).await {
-                Ok(Some(ask)) => pending.push(ask),
-                Ok(None) => {
-                    self.names.lock().unwrap_or_else(PoisonError::into_inner).remove(&name);
+        for name in self.names().clone() {
+            match commands.look(&name).await? {
+                Some(ask) => pending.push(ask),
+                None => {
+                    self.names().remove(&name);
                 }
-                // The journal may answer next time.
-                Err(_) => {}
             }
         }
-        pending
+        Ok(pending)
+    }
+
+    fn names(&self) -> MutexGuard<'_, BTreeSet<String>> {
+        self.names.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -237,6 +241,6 @@ mod tests {
         for number in 0..ASKS_MAX + 1 {
             watch.note(&json!({"event": "call_waiting", "ask": format!("ask_{number}")}));
         }
-        assert_eq!(watch.names.lock().unwrap().len(), ASKS_MAX);
+        assert_eq!(watch.names().len(), ASKS_MAX);
     }
 }
