@@ -111,8 +111,8 @@ impl AskWatch {
 
     /// Returns the asks that still wait, and forgets the others.
     async fn pending(&self, commands: &AskCommands) -> io::Result<Vec<PendingAsk>> {
-        let mut pending = Vec::new();
-        for name in self.names().clone() {
+        let (names, mut pending) = (self.names().clone(), Vec::new());
+        for name in names {
             match commands.look(&name).await? {
                 Some(ask) => pending.push(ask),
                 None => {
