@@ -200,7 +200,7 @@ impl FleetHistory {
         if was_taken && !was_owner {
             let token = process.lease.as_ref().map(|lease| lease.fencing_token);
             return Err(format!(
-                "run r{run}: the journal took a record of process {id}, which is not the owner any more (fencing token {token:?})"
+                "run r{run}: the journal took a record of process {id}, which is a former owner (fencing token {token:?})"
             ));
         }
         match answer {
@@ -265,7 +265,12 @@ impl FleetHistory {
                     JournalError::Fenced { .. } => return Ok(self.lose_run(process, node)),
                     // The process cannot know whether its record was kept.
                     JournalError::Failed { .. } => return Ok(Some(ActivityEnding::TryAgain)),
-                    err => return Err(format!("run r{}, node n{node}: {err}", process.run)),
+                    err => {
+                        return Err(format!(
+                            "run r{}, node n{node}: a record was not refused as that of a former owner, and not taken: {err}",
+                            process.run
+                        ));
+                    }
                 }
             }
             JournalAnswer::Renewed(Err(JournalError::Fenced { .. })) => process.is_replaced = true,

@@ -46,7 +46,7 @@ fn a_broken_rule_is_noticed_and_its_failure_is_repeatable() {
         assert!(failure.to_string().starts_with(&format!("seed {} with", failure.options.seed)));
         assert_eq!(simulate_fleet(failure.options).unwrap_err(), failure);
     };
-    check(BrokenRule::Fencing, "not the owner any more");
+    check(BrokenRule::Fencing, "former owner");
     check(BrokenRule::OpenCalls, "neither in doubt nor answered");
     check(BrokenRule::Doubt, "no person had repeated");
 }
