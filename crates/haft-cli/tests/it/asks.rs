@@ -467,7 +467,7 @@ asks = "wait"
 [[commands]]
 id = "note.add"
 description = "Add a line to the log"
-argv = ["sh", "-c", 'echo "$1" >> log; echo "$1 added"', "sh", "{line}"]
+argv = ["sh", "add.sh", "{line}"]
 effect = "once"
 dangerous = false
 [commands.parameters]
@@ -481,6 +481,7 @@ const ASKING_PLAN: &str = r#"{"nodes": [{"id": 0, "tool": "note.add", "inputs": 
 fn a_plan_without_a_person_waits_for_an_answer_if_the_settings_say_so() {
     let world = World::with_files();
     world.write("work/haft.toml", ASKED_TOOL);
+    world.write("work/add.sh", "echo \"$1\" >> log; echo \"$1 added\"\n");
     world.write("work/plan.json", ASKING_PLAN);
     world.run(&["trust"]);
     let begin = |run: &str, more: &[&str]| {
