@@ -185,15 +185,19 @@ impl Fleet {
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let until = Instant::now() + END_MAX;
         loop {
-            let output = self.temporal_command(&["asks", run, "--json"]);
-            let asks: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
-            if let Some(ask) = asks.get(0) {
-                return ask.clone();
+            if let Some(ask) = self.pending_ask(run) {
+                return ask;
             }
-            let text = String::from_utf8_lossy(&output.stderr).into_owned();
-            assert!(Instant::now() < until, "{text}\n{}", self.logs());
+            assert!(Instant::now() < until, "no ask appeared\n{}", self.logs());
             std::thread::sleep(Duration::from_millis(200));
         }
+    }
+
+    /// Returns the first ask of a run that waits.
+    pub(crate) fn pending_ask(&self, run: &str) -> Option<Value> {
+        let output = self.temporal_command(&["asks", run, "--json"]);
+        let asks: Value = serde_json::from_slice(&output.stdout).ok()?;
+        asks.get(0).cloned()
     }
 
     /// Starts a run of nodes that follow each other, and does not wait for it.

@@ -184,7 +184,7 @@ fn an_ask_is_a_query_and_the_first_answer_counts() {
     let mut fleet = Fleet::new();
     fleet.let_calls_wait();
     // The slot of the worker is taken by the run that waits.
-    fleet.add_worker(&["--runs", "1"]);
+    let worker = fleet.add_worker(&["--runs", "1"]);
     let id = |ask: &serde_json::Value| ask["ask"].as_str().unwrap().to_owned();
 
     let ask = fleet.start_asking_run("allowed");
@@ -215,7 +215,17 @@ fn an_ask_is_a_query_and_the_first_answer_counts() {
         (&status["status"]["phase"], &status["status"]["asks"]),
         (&"finished".into(), &serde_json::json!([]))
     );
-    fleet.check_ledger(&["allowed".to_owned(), "elsewhere".to_owned()], 1);
+
+    // The ask of a worker that died is withdrawn, and the resumed run asks anew.
+    let ask = fleet.start_asking_run("killed");
+    fleet.kill_worker(worker, false);
+    fleet.restart_worker(worker);
+    let renewed = || fleet.pending_ask("killed").map(|ask| id(&ask)).filter(|new| *new != id(&ask));
+    wait_until(|| renewed().is_some());
+    let output = fleet.temporal_command(&["answer", "killed", &renewed().unwrap(), "allow"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert_eq!(fleet.wait_for_run("killed")["status"]["phase"], "finished");
+    fleet.check_ledger(&["allowed", "elsewhere", "killed"].map(str::to_owned), 1);
 }
 
 fn wait_until(condition: impl Fn() -> bool) {
