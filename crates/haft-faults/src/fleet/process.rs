@@ -277,6 +277,7 @@ impl RunProcess {
             accesses: "[]".to_owned(),
             driver_call_id: None,
             started_at_ms: now_ms,
+            announces_effects: false,
         })
     }
 }
