@@ -10,7 +10,7 @@ use haft::{Ask, AskAnswer, Asker, Call, Elicitation, ElicitationReply, RunError}
 use haft_contract::{
     BoxFuture, CallProgress, Effect, Envelope, EnvelopeMetadata, ErrorCode, ProgressSink, ToolKind,
 };
-use haft_journal::{MessagePart, PartState, SessionDurability, SessionRecord};
+use haft_journal::{AskRow, MessagePart, PartState, SessionDurability, SessionRecord};
 use haft_model::ToolCallArguments;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -341,8 +341,8 @@ impl Asker for NotifyingAsker {
         self.inner_asker().waits_for_others()
     }
 
-    fn note_wait(&self, ask: &Ask) {
-        self.inner_asker().note_wait(ask);
+    fn note_waiting(&self, ask: &AskRow) {
+        self.inner_asker().note_waiting(ask);
     }
 
     fn has_deadline(&self) -> bool {

@@ -109,7 +109,8 @@ mod tests {
     #[test]
     fn deliveries_that_never_end_are_bounded() {
         let deliveries = Deliveries::default();
-        let begun = (0..4 * DELIVERIES_PENDING_MAX).filter(|_| deliveries.begin(Box::pin(pending())));
+        let begun =
+            (0..4 * DELIVERIES_PENDING_MAX).filter(|_| deliveries.begin(Box::pin(pending())));
         // The thread takes some out of the queue while the loop fills it.
         let begun = begun.count();
         assert!((DELIVERIES_PENDING_MAX..=2 * DELIVERIES_PENDING_MAX).contains(&begun), "{begun}");

@@ -82,7 +82,8 @@ impl JournalLocation {
         match &self.store {
             JournalStore::File(path) => {
                 // A journal that is not made yet is found under the same name as later.
-                let of_missing = || Some(path.parent()?.canonicalize().ok()?.join(path.file_name()?));
+                let of_missing =
+                    || Some(path.parent()?.canonicalize().ok()?.join(path.file_name()?));
                 let found = path.canonicalize().ok().or_else(of_missing);
                 let found = found.or_else(|| std::path::absolute(path).ok());
                 found.as_ref().unwrap_or(path).to_string_lossy().into_owned()

@@ -48,9 +48,7 @@ pub use mcp::{
 };
 pub use model::{ModelPrices, ModelSection};
 pub use network::NetworkSection;
-pub use notify::{
-    NOTIFY_MAX, NOTIFY_TIMEOUT_MS_DEFAULT, NotifyEntry, NotifyEvent, WebhookFormat,
-};
+pub use notify::{NOTIFY_MAX, NOTIFY_TIMEOUT_MS_DEFAULT, NotifyEntry, NotifyEvent, WebhookFormat};
 pub use plan::PlanSection;
 pub use problem::LINE_CHARS_MAX;
 pub use python::{PYTHON_DIRECTORIES_MAX, PythonEntry};

@@ -56,7 +56,11 @@ impl<'a> OperatorPrograms<'a> {
     /// # Errors
     ///
     /// Fails if there is no such program, or if commands could change the program or one of its arguments.
-    pub(crate) fn find(&self, words: &[String], timeout_ms: u64) -> Result<OperatorProgram, AppError> {
+    pub(crate) fn find(
+        &self,
+        words: &[String],
+        timeout_ms: u64,
+    ) -> Result<OperatorProgram, AppError> {
         let purpose = self.purpose;
         let mut words = words.iter();
         let name = words.next().map(String::as_str).unwrap_or_default();

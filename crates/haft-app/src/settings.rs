@@ -235,7 +235,8 @@ pub fn resolve_with(
     let of_user = McpSettings::resolve_entries(user.manifest.mcp, user_directory, host);
     let mut mcp =
         McpSettings::resolve_entries(manifest.mcp, directory, host).overridden_by(of_user, host);
-    let notify_of_user = user.manifest.notify.into_iter().map(|it| it.resolve_paths(user_directory));
+    let notify_of_user =
+        user.manifest.notify.into_iter().map(|it| it.resolve_paths(user_directory));
     let notify_of_workspace = manifest.notify.into_iter().map(|it| it.resolve_paths(directory));
     let places = [std::slice::from_ref(&root), &roots].concat();
     let mut protection = python.protection(places.iter(), &sandbox.unprotect)?;

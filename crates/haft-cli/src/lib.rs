@@ -42,8 +42,8 @@ use crate::commands::mcp_servers::McpArgs;
 use crate::commands::plan::{PlanArgs, PlanCommand};
 use crate::error::{CommandError, CommandResult, CommandStatus};
 use crate::views::output;
-use haft_app::host::AppHost;
 use haft_app::Deliveries;
+use haft_app::host::AppHost;
 #[cfg(feature = "agent")]
 use haft_app::named_models;
 

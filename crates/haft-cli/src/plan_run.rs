@@ -38,7 +38,6 @@ use haft_app::ModelChoice;
 use haft_app::compose;
 use haft_app::compose::AvailableTools;
 use haft_app::host::AppHost;
-use haft_app::manifest::AskPolicy;
 use haft_app::settings::EffectiveSettings;
 use stop_tokens::PlanStopTokens;
 use waiting_asker::PlanWaitingAsker;
@@ -153,12 +152,10 @@ pub(crate) async fn drive(
     let stops = PlanStopTokens::listen(&work.run, view.screen(), asker.clone())?;
     let asker: Arc<dyn Asker> = match asker {
         Some(asker) => asker,
-        None if settings.asks == AskPolicy::Wait && !args.headless => {
-            Arc::new(PlanWaitingAsker {
-                person: WaitingPerson::new(view.screen()),
-                events: view.event_sink(),
-            })
-        }
+        None if settings.asks == AskPolicy::Wait && !args.headless => Arc::new(PlanWaitingAsker {
+            person: WaitingPerson::new(view.screen()),
+            events: view.event_sink(),
+        }),
         None => Arc::new(HeadlessAsker),
     };
     let agent_host = match work.models.clone().filter(|_| work.plan.plan().has_agent_nodes()) {

@@ -89,9 +89,9 @@ const THIS_CALL_ONLY: &[ApprovalFormDecision] = &[ONCE, REJECT];
 
 pub(crate) fn form(ask: &Ask, titles: EnumTitleStyle) -> ElicitRequestParams {
     let decision = PrimitiveSchemaDefinition::Enum(choices(offered_decisions(ask), titles));
-    let mut words = StringSchema::new()
-        .title("Words for the model")
-        .description("If you reject the call: what the model should do instead. You can leave this empty.");
+    let mut words = StringSchema::new().title("Words for the model").description(
+        "If you reject the call: what the model should do instead. You can leave this empty.",
+    );
     words.max_length = u32::try_from(ANSWER_WORDS_CHARS_MAX).ok();
     let words = PrimitiveSchemaDefinition::String(words);
     let fields = BTreeMap::from([(DECISION.to_owned(), decision), (WORDS.to_owned(), words)]);
@@ -125,10 +125,13 @@ pub(crate) fn parse_answer(result: &ElicitResult, ask: &Ask) -> ApprovalFormAnsw
     match &result.action {
         ElicitationAction::Accept => match chosen() {
             Some(decision) => {
-                let words = result.content.as_ref().and_then(|content| content.get(WORDS)?.as_str());
+                let words =
+                    result.content.as_ref().and_then(|content| content.get(WORDS)?.as_str());
                 let words = words.map(str::trim).filter(|words| !words.is_empty());
                 let answer = match (&decision.answer, words) {
-                    (AskAnswer::Reject, Some(words)) => AskAnswer::RejectWithWords(words.to_owned()),
+                    (AskAnswer::Reject, Some(words)) => {
+                        AskAnswer::RejectWithWords(words.to_owned())
+                    }
                     (answer, _) => answer.clone(),
                 };
                 ApprovalFormAnswer { answer, note: None }

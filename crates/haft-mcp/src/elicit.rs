@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use rmcp::model::{
-    CancelledNotificationParam, ClientResult, CustomNotification, ElicitRequest, ServerNotification,
-    ServerRequest,
+    CancelledNotificationParam, ClientResult, CustomNotification, ElicitRequest,
+    ServerNotification, ServerRequest,
 };
 use rmcp::service::{PeerRequestOptions, ServiceError};
 use rmcp::{Peer, RoleServer};
@@ -71,7 +71,8 @@ pub(crate) async fn elicit(
             // The request of the call goes on meanwhile, with its reports. The ask ends at its deadline at the latest.
             tokio::spawn(async move {
                 asked.wait_until_withdrawn().await;
-                let done = CustomNotification::new(PAGE_DONE, Some(json!({ "elicitationId": page })));
+                let done =
+                    CustomNotification::new(PAGE_DONE, Some(json!({ "elicitationId": page })));
                 let done = peer.send_notification(ServerNotification::CustomNotification(done));
                 let _ = timeout(Duration::from_millis(FLUSH_MS_MAX), done).await;
             });

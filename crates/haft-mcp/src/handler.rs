@@ -49,7 +49,9 @@ use crate::request_state::{CallBinding, RequestStateSigner};
 use crate::resource_provider::{McpCompletion, McpPrompt, McpResource, McpResourceProvider};
 use crate::resource_subscriptions::{self, ResourceSubscriptions};
 use crate::runs::{ConnectionRuns, run_error};
-use crate::server_parts::{AskPageFinder, McpServerParts, McpTaskHost, RefusalAdviser, RunErrorExplainer};
+use crate::server_parts::{
+    AskPageFinder, McpServerParts, McpTaskHost, RefusalAdviser, RunErrorExplainer,
+};
 use crate::skill_prompts::{filled_in, skill_call, skill_prompts};
 use crate::suspended_calls::{SuspendedCallOutcome, SuspendedCalls};
 use crate::tool::mcp_tool;

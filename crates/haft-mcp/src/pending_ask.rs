@@ -64,10 +64,9 @@ impl PendingClientAsk {
     /// Returns what is asked as a newer client takes it.
     pub(crate) fn input_requests(&self) -> Result<InputRequests, String> {
         let (name, form) = match self {
-            Self::Approval(pending) => (
-                approval_form::DECISION,
-                pending.request.form(EnumTitleStyle::OneOf),
-            ),
+            Self::Approval(pending) => {
+                (approval_form::DECISION, pending.request.form(EnumTitleStyle::OneOf))
+            }
             Self::Questions(pending) => (
                 question_form::ANSWERS,
                 question_form::form(&pending.request, EnumTitleStyle::OneOf),
@@ -202,8 +201,7 @@ impl<Q, A> PendingClientReply<Q, A> {
 
 impl PendingClientReply<PendingApproval, Option<AskAnswer>> {
     fn opened_page_of(&self, result: &ElicitResult) -> Option<&Ask> {
-        let is_opened =
-            self.request.page.is_some() && result.action == ElicitationAction::Accept;
+        let is_opened = self.request.page.is_some() && result.action == ElicitationAction::Accept;
         is_opened.then_some(&self.request.ask)
     }
 

@@ -146,7 +146,8 @@ impl Webhook {
 
 fn secret(value: &str) -> Result<HeaderValue, String> {
     let value = HeaderValue::from_str(value);
-    let mut value = value.map_err(|_| "a header has characters that no header can hold".to_owned())?;
+    let mut value =
+        value.map_err(|_| "a header has characters that no header can hold".to_owned())?;
     value.set_sensitive(true);
     Ok(value)
 }
@@ -181,8 +182,10 @@ mod tests {
 
     #[test]
     fn what_may_work_later_is_temporary() {
-        let temporary = [408, 429, 500, 503].map(|status| WebhookError::Status(status).is_temporary());
-        let lasting = [301, 400, 403, 404].map(|status| WebhookError::Status(status).is_temporary());
+        let temporary =
+            [408, 429, 500, 503].map(|status| WebhookError::Status(status).is_temporary());
+        let lasting =
+            [301, 400, 403, 404].map(|status| WebhookError::Status(status).is_temporary());
         assert_eq!((temporary, lasting), ([true; 4], [false; 4]));
         assert!(WebhookError::Timeout(1).is_temporary());
     }

@@ -189,7 +189,8 @@ async fn an_answer_from_elsewhere_withdraws_the_question_and_the_editor_learns_w
             };
             journal.answer_ask(answer).await.unwrap();
             desk.until_withdrawn().await;
-            desk.until_told("Answered elsewhere: ada (process 7) allowed it once through asks").await;
+            desk.until_told("Answered elsewhere: ada (process 7) allowed it once through asks")
+                .await;
             assert_eq!(reason(turn.block_task().await), "end_turn");
         })
         .await;

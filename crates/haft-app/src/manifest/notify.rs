@@ -92,7 +92,9 @@ impl NotifyEntry {
                 return wrong("format: a program always gets JSON; remove the key or name a url");
             }
             (None, _) if self.token_variable.is_some() => {
-                return wrong("token_variable: only a url has a token; remove the key or name a url");
+                return wrong(
+                    "token_variable: only a url has a token; remove the key or name a url",
+                );
             }
             (None, _) => {}
         }

@@ -21,8 +21,9 @@ use super::problem::{KeyProblem, ManifestProblem};
 use super::{
     AgentSection, DurabilitySection, LSP_LANGUAGES_MAX, LanguageEntry, MCP_SERVERS_MAX, Manifest,
     ManifestLimits, ModelSection, NOTIFY_MAX, NetworkSection, NotifyEntry, PYTHON_DIRECTORIES_MAX,
-    PlanSection, ProjectText, PythonEntry, SandboxSection, ScopeSection, ServerEntry, SkillsSection, SnapshotsSection,
-    WATCHDOGS_MAX, WatchdogEntry, WebSearchSection, language_name_problem, server_name_problem,
+    PlanSection, ProjectText, PythonEntry, SandboxSection, ScopeSection, ServerEntry,
+    SkillsSection, SnapshotsSection, WATCHDOGS_MAX, WatchdogEntry, WebSearchSection,
+    language_name_problem, server_name_problem,
 };
 use crate::manifest::setting::keys_of;
 

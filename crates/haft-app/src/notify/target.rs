@@ -58,7 +58,8 @@ impl NotifyTarget {
                 let mut program = program.map_err(|err| err.message)?;
                 let of_desktop = DESKTOP_VARIABLES.iter();
                 program.environment.extend(
-                    of_desktop.filter_map(|name| Some(((*name).into(), host.variable_if_set(name)?))),
+                    of_desktop
+                        .filter_map(|name| Some(((*name).into(), host.variable_if_set(name)?))),
                 );
                 NotifyReceiver::Program(program)
             }

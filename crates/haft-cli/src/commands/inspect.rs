@@ -106,8 +106,12 @@ pub(crate) async fn run(args: &InspectArgs, cx: &CliContext) -> CommandResult {
     let _mark = OwnListener::mark(address).map_err(|err| CommandError::unmarked(address, &err))?;
     let address = address.to_string();
     let shutdown = signals::stop_token()?;
-    let (pages, site) =
-        InspectorPages::mount(HttpSite::new(RequestGuard::default()), &settings, (&address, true), cx);
+    let (pages, site) = InspectorPages::mount(
+        HttpSite::new(RequestGuard::default()),
+        &settings,
+        (&address, true),
+        cx,
+    );
     let link = pages.new_link(&address)?;
     print_link(&link, cx)?;
     let opened = match args.no_open || cx.setting_args.json {

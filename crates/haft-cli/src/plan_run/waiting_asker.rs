@@ -34,7 +34,7 @@ impl<A: Asker> Asker for PlanWaitingAsker<A> {
     fn note_waiting(&self, ask: &AskRow) {
         self.events.report(&PlanEvent::CallWaiting {
             ask: ask.id.clone(),
-            call: ask.call.clone(),
+            call: ask.call.to_string(),
             tool: ask.tool.clone(),
         });
     }

@@ -379,9 +379,13 @@ fn a_client_that_opens_pages_gets_the_card_of_the_inspector() {
         let (id, params) = (ask["id"].as_str().unwrap(), &question["params"]);
         // The client learns the address, so the address logs nobody in.
         let expect = (json!("url"), json!(format!("{address}/asks/{id}")), json!(id));
-        assert_eq!((&params["mode"], &params["url"], &params["elicitationId"]), (&expect.0, &expect.1, &expect.2));
+        assert_eq!(
+            (&params["mode"], &params["url"], &params["elicitationId"]),
+            (&expect.0, &expect.1, &expect.2)
+        );
         assert!(params["message"].as_str().unwrap().contains("May write run?"), "{params}");
-        let opened = json!({"jsonrpc": "2.0", "id": question["id"], "result": {"action": "accept"}});
+        let opened =
+            json!({"jsonrpc": "2.0", "id": question["id"], "result": {"action": "accept"}});
         server.send_line(&opened.to_string());
         // Opening the page allows nothing.
         std::thread::sleep(Duration::from_millis(200));
@@ -412,7 +416,11 @@ fn a_client_that_opens_pages_gets_the_card_of_the_inspector() {
     drop(server);
     let mut server = Server::start(&place, &["--preset", "ask"]);
     let (call, answer) = page_question(&mut server, &json!({"url": {}}));
-    assert_eq!((&answer["id"], &answer["result"]["isError"]), (&json!(call), &json!(true)), "{answer}");
+    assert_eq!(
+        (&answer["id"], &answer["result"]["isError"]),
+        (&json!(call), &json!(true)),
+        "{answer}"
+    );
     server.end();
 }
 

@@ -101,7 +101,8 @@ fn program(world: &World) -> String {
     let path = world.path("").join("bin/tell");
     let told = world.path("").join(TOLD);
     // One line is one write, whatever else is told at the same time.
-    let script = format!("#!/bin/sh\nline=$(cat)\nprintf '%s\\n' \"$line\" >> {}\n", told.display());
+    let script =
+        format!("#!/bin/sh\nline=$(cat)\nprintf '%s\\n' \"$line\" >> {}\n", told.display());
     world.write("bin/tell", &script);
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
     path.to_string_lossy().into_owned()
@@ -274,7 +275,10 @@ fn an_ask_and_an_end_reach_a_program_and_webhooks_with_links_that_work_once() {
     assert!(status.success(), "{status}");
     let end = told(&world, 2).remove(1);
     assert_eq!(hook.next().json()["event"], "end");
-    assert_eq!((&end["event"], &end["calls"], &end["run"]), (&json!("end"), &json!(1), &of_json["run"]));
+    assert_eq!(
+        (&end["event"], &end["calls"], &end["run"]),
+        (&json!("end"), &json!(1), &of_json["run"])
+    );
     let link = end["link"].as_str().unwrap();
     let of_run = format!("{}/runs/{}#token=", inspector.address, end["run"].as_str().unwrap());
     assert!(link.starts_with(&of_run), "{link}");
@@ -333,7 +337,10 @@ fn a_webhook_that_is_refused_is_reported_once_without_its_secret() {
     let hook = HookServer::start(&[404]);
     user_configuration(
         &world,
-        &format!("asks = \"wait\"\n[[notify]]\non = [\"ask\"]\nurl = \"{}/services/S3CRET\"\n", hook.url),
+        &format!(
+            "asks = \"wait\"\n[[notify]]\non = [\"ask\"]\nurl = \"{}/services/S3CRET\"\n",
+            hook.url
+        ),
     );
     let doctor = world.haft(&["doctor", "--json"]).output().unwrap();
     let doctor: Value = serde_json::from_slice(&doctor.stdout).unwrap();
@@ -387,7 +394,9 @@ fn an_untrusted_manifest_names_no_receiver() {
     assert_eq!(allow(&world, &mut server, (call, &ask)), "ok");
     server.end();
     let warning = stderr(&world);
-    for ignored in [format!("notify = [program [{program:?}]]"), format!("notify = [url {:?}]", hook.url)] {
+    for ignored in
+        [format!("notify = [program [{program:?}]]"), format!("notify = [url {:?}]", hook.url)]
+    {
         assert!(warning.contains(&ignored), "{ignored}: {warning}");
     }
     assert!(!warning.contains("S3CRET"), "{warning}");

@@ -155,7 +155,9 @@ fn try_everything(root: &str) {
     // The inspector, through the proxy and around it.
     for cmd in [
         format!("curl -sS --noproxy '' --proxy $HTTP_PROXY {address}/asks/{ask}"),
-        format!("curl -sS --noproxy '*' -X POST -H 'Origin: {address}' {address}/asks/{ask}/answer -d verdict=once"),
+        format!(
+            "curl -sS --noproxy '*' -X POST -H 'Origin: {address}' {address}/asks/{ask}/answer -d verdict=once"
+        ),
         format!("bash -c 'exec 3<>/dev/tcp/127.0.0.1/{port} && echo reached'"),
     ] {
         let said = agent.runs(&root, &cmd);
@@ -191,7 +193,10 @@ fn try_everything(root: &str) {
         assert!(said.contains(&refusal), "{said}");
     }
     let said = agent.tries("trying", json!({}));
-    assert!(!said.contains("WORKED") && said.contains("journal: ") && said.contains("link: "), "{said}");
+    assert!(
+        !said.contains("WORKED") && said.contains("journal: ") && said.contains("link: "),
+        "{said}"
+    );
     let said = agent.tries("odd_reach", json!({ "port": port.parse::<u16>().unwrap() }));
     assert!(said.contains("Connection refused"), "{said}");
     for place in ["journal.sqlite", "inspectors/links"] {

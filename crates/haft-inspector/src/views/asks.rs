@@ -11,9 +11,7 @@ use haft_app::calendar::rfc3339;
 use haft_app::records::{self, AnswerAskError, find_pending_asks};
 use haft_contract::limits::QUESTION_ANSWER_CHARS_MAX;
 use haft_contract::{UserQuestion, sha256_hex};
-use haft_journal::{
-    AskQuery, AskRow, AskState, AskVerdict, Journal, JournalError, NewAskAnswer,
-};
+use haft_journal::{AskQuery, AskRow, AskState, AskVerdict, Journal, JournalError, NewAskAnswer};
 
 use super::planned_change::PlannedChange;
 use super::runs::last_change;

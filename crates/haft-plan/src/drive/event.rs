@@ -46,8 +46,8 @@ pub enum PlanEvent {
         ask: String,
         /// The call, as its row in the journal names it.
         call: String,
-        /// The tool.
-        tool: ToolId,
+        /// The tool, as the ask names it.
+        tool: String,
     },
     /// An iteration of a node succeeded, and the condition for its end does not hold yet.
     NodeRepeating {

@@ -145,7 +145,9 @@ impl RunRegistry {
             // process is gone.
             let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
             let Some(runs) = runs.upgrade() else {
-                runtime.spawn(async move { release_lease(&*journal, lease).await; });
+                runtime.spawn(async move {
+                    release_lease(&*journal, lease).await;
+                });
                 return;
             };
             // Shutdown waits for this task.

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use expect_test::{Expect, expect};
 use haft::{
-    HeadlessAsker, OperatorProgram, ProgramWatchdog, ReferenceWatchdog, Watchdog, WatchdogVerdict, WatchedCall,
+    HeadlessAsker, OperatorProgram, ProgramWatchdog, ReferenceWatchdog, Watchdog, WatchdogVerdict,
+    WatchedCall,
 };
 use haft_contract::{
     Access, BoxFuture, CommandLine, FsRequirement, RequirementSet, ShellRequirement, Tool,

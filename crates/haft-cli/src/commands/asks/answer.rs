@@ -172,7 +172,7 @@ pub(super) async fn answer_questions(
     };
     let reply = reply(&ask, AskVerdict::Once, (None, args.shown, None), cx)?;
     let content = serde_json::to_string(&answers).expect("lists of texts always serialize");
-    answer(journal, &ask, NewAskAnswer { content: Some(content), ..reply }, cx).await
+    answer(journal, &ask, NewAskAnswer { edited_input: Some(content), ..reply }, cx).await
 }
 
 /// Returns the answers that the person types now.
