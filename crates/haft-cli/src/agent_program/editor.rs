@@ -122,7 +122,11 @@ impl TerminalLineEditor {
             let mut line = String::new();
             match io::stdin().lock().read_line(&mut line) {
                 Ok(1..) => TypedInput::Line(line.trim_end_matches('\n').to_owned()),
-                Ok(0) | Err(_) => TypedInput::End,
+                Ok(0) | Err(_) => {
+                    // Ctrl-D leaves the cursor behind the prompt.
+                    output::write_stderr_piece("\n");
+                    TypedInput::End
+                }
             }
         };
         Ok(Self { is_plain: true, ..Self::start(read, Some(printer), settings)? })

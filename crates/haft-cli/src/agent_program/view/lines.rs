@@ -585,7 +585,9 @@ impl<O: SessionOutput> EventRenderer for SessionLines<O> {
 
     fn show_note(&mut self, text: &str) {
         for line in haft_contract::escape_controls(text).lines() {
-            self.write_line(line);
+            // A note is text of haft, so its later lines are not indented.
+            let columns = if self.has_person() { self.columns() } else { usize::MAX };
+            fold_text(line, columns, "").split('\n').for_each(|line| self.write_line(line));
         }
     }
 

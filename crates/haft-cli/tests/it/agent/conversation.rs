@@ -46,22 +46,22 @@ fn lines_are_typed_and_answered() {
         &[],
         &lines,
         &expect![[r#"
-        session ses_1 · build · openai/test
-        /help shows what can be typed
-        build> What do the notes say?
+            session ses_1 · build · openai/test
+            /help shows what can be typed
+            build> What do the notes say?
 
-        Hello.
-        → read notes.txt · 3 lines · 0 ms
+            Hello.
+            → read notes.txt · 3 lines · 0 ms
 
-        It counts to three.
-        60 tokens read, 8 written
-        build> Thanks
-        You are welcome.
-        30 tokens read, 4 written
-        build> /quit
-        to go on: haft agent --resume ses_1
-        --- status 0
-    "#]],
+            It counts to three.
+            60 tokens read, 8 written · 99% of the context left
+            build> Thanks
+            You are welcome.
+            30 tokens read, 4 written · 99% of the context left
+            build> /quit
+            to go on: haft agent --resume ses_1
+            --- status 0
+        "#]],
     );
     let history = stage.world.path("state/agent-history");
     assert_eq!(history.metadata().unwrap().permissions().mode() & 0o777, 0o600);
@@ -118,6 +118,7 @@ fn a_call_is_asked_about_in_the_middle_of_it() {
             /help shows what can be typed
             build> Write
             → write a.txt
+                1 +hello
 
             The tool write needs approval.
 
@@ -134,8 +135,8 @@ fn a_call_is_asked_about_in_the_middle_of_it() {
             Allow it? [o]nce, always in this [s]ession, always for this [p]roject,
             [d]eny it for this session, [r]eject: o
               write a.txt · 0 ms
-                +hello
             → write b.txt
+                1 +hello
 
             The tool write needs approval.
 
@@ -154,7 +155,7 @@ fn a_call_is_asked_about_in_the_middle_of_it() {
               write b.txt · PERMISSION_DENIED: the user rejected the call (write needs approval for fs.write of "b.txt": no rule matches, and then the answer is ask; the rule `allow write "b.txt"` would allo… · 0 ms
 
             One of them is there.
-            90 tokens read, 12 written
+            90 tokens read, 12 written · 99% of the context left
             build>
             to go on: haft agent --resume ses_1
             --- status 0
@@ -310,14 +311,13 @@ fn a_file_that_is_written_anew_is_shown_as_what_became_different() {
         /help shows what can be typed
         build> Write
         → write notes.txt · 0 ms
-            @@ -1,3 +1,3 @@
-             one
-            -two
-            +2
-             three
+            1  one
+            2 -two
+            2 +2
+            3  three
 
         Done.
-        60 tokens read, 8 written
+        60 tokens read, 8 written · 99% of the context left
         build>
         to go on: haft agent --resume ses_1
         --- status 0
@@ -359,7 +359,7 @@ fn a_turn_that_failed_at_the_provider_is_tried_again_by_an_empty_line() {
         build>
 
         Now I do.
-        30 tokens read, 4 written
+        30 tokens read, 4 written · 99% of the context left
         build>
         to go on: haft agent --resume ses_1
         --- status 0

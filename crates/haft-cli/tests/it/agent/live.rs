@@ -151,7 +151,7 @@ fn a_line_that_is_being_typed_when_the_turn_ends_goes_on() {
     talk.say(PROMPT, "Begin\r");
     stage.model.wait_until_held("go");
     talk.terminal.type_text("And");
-    talk.terminal.wait_for_any("build> And");
+    talk.terminal.wait_for_any("And");
     stage.model.release("go");
     talk.terminal.wait_for_any("% of the context left");
     talk.terminal.type_text(" then?\r");
@@ -173,7 +173,7 @@ fn a_question_waits_for_the_line_that_is_typed() {
     talk.say(PROMPT, "Write\r");
     stage.model.wait_until_held("go");
     talk.terminal.type_text("Tha");
-    talk.terminal.wait_for_any("build> Tha");
+    talk.terminal.wait_for_any("Tha");
     stage.model.release("go");
     talk.say("a call needs your answer: press Enter to be asked", "nks\r");
     talk.say("[r]eject: ", "o\n");
@@ -276,5 +276,10 @@ fn a_screen_reader_gets_lines_that_stay() {
     talk.say(PROMPT, "/todos\n");
     let (written, screen) = talk.end();
     assert!(!written.contains('\u{1b}'), "{written:?}");
-    expect_file!["../screens/agent-plain-80.txt"].assert_eq(&screen);
+    let untimed = |line: &str| match line.rsplit_once(", ") {
+        Some((call, time)) if time.ends_with(" ms") => format!("{call}, 0 ms"),
+        Some(_) | None => line.to_owned(),
+    };
+    let screen: Vec<String> = screen.split('\n').map(untimed).collect();
+    expect_file!["../screens/agent-plain-80.txt"].assert_eq(&screen.join("\n"));
 }

@@ -43,8 +43,11 @@ fn what_happens_is_said_on_standard_error() {
         → bash sh test.sh · TOOL_COMMAND_FAILED: sh exited with status 1 expected 5, found -1 · 0 ms
         It subtracts.
         → edit src/sum.sh · 0 ms
-            -$1 - $2
-            +$1 + $2
+            1  # Prints the sum of two numbers.
+            2  sum() {
+            3 -    echo $(($1 - $2))
+            3 +    echo $(($1 + $2))
+            4  }
         → bash sh test.sh · 1 line · 0 ms
         --- status 0
     "#]]
