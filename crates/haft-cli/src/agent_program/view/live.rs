@@ -141,10 +141,11 @@ pub(super) struct LiveArea {
 }
 
 impl LiveArea {
-    /// Returns whether the lines on the screen are too old.
+    /// Returns whether the lines are not on the screen, or too old.
     pub(super) fn is_due(&self, now: Instant) -> bool {
         let since = self.drawn_at.map(|drawn| now.saturating_duration_since(drawn));
-        since.is_none_or(|since| since >= Duration::from_millis(LIVE_DRAW_MS))
+        let is_old = since.is_none_or(|since| since >= Duration::from_millis(LIVE_DRAW_MS));
+        is_old || self.drawn_lines == 0
     }
 
     /// Returns what removes the lines from the screen.
