@@ -21,7 +21,7 @@ pub(crate) const NOTIFY_TIMEOUT_MS_MAX: u64 = 60_000;
 /// Limit (settings): the manifest is refused.
 pub const NOTIFY_MAX: usize = 16;
 
-/// What a notification is about.
+/// The kinds of events that lead to a notification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NotifyEvent {

@@ -1,5 +1,5 @@
-//! What a notification says: the facts without contents, the contents, and both as text and as JSON. Contents are what a model
-//! or a file says: inputs, accesses, reasons, paths.
+//! The message of a notification: the facts without contents, the contents, and both as text and as JSON. Contents come from a
+//! model or a file: inputs, accesses, reasons, paths.
 
 use haft::ShownAsk;
 use haft_contract::{clean, cut};
@@ -19,7 +19,7 @@ const FORMAT_VERSION: u32 = 1;
 /// A notification, before it is known how its reader gets further.
 #[derive(Clone, Debug)]
 pub(super) struct NotifyMessage {
-    /// What it is about.
+    /// The event.
     pub(super) event: NotifyEvent,
     /// A few words without contents.
     pub(super) title: String,

@@ -377,7 +377,7 @@ fn a_client_that_opens_pages_gets_the_card_of_the_inspector() {
         assert_eq!(question["method"], "elicitation/create", "{question}");
         let ask = pending(|| place.haft_json(&["asks", "list", "--json"]));
         let (id, params) = (ask["id"].as_str().unwrap(), &question["params"]);
-        // The client learns the address, so the address logs nobody in.
+        // The client learns the address, so the address holds no secret.
         let expect = (json!("url"), json!(format!("{address}/asks/{id}")), json!(id));
         assert_eq!(
             (&params["mode"], &params["url"], &params["elicitationId"]),

@@ -1,5 +1,5 @@
 //! Notifications from outside: a real program and a real HTTP server learn of asks, of calls in doubt and of the ends of runs.
-//! What they are told has no contents unless a setting says so, and a receiver that hangs or fails changes no call.
+//! A notification has no contents unless a setting says so, and a receiver that hangs or fails changes no call.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
