@@ -181,13 +181,14 @@ fn root_of(parent: &Path, count: usize) -> anyhow::Result<PathBuf> {
     Ok(root)
 }
 
+/// Returns a manifest with so many commands. It is short, because a manifest has a bound and 10,000 commands have to fit.
 fn declared_tools(count: usize) -> String {
     let mut manifest = String::new();
     for number in 0..count {
         writeln!(
             manifest,
-            "[[commands]]\nid = \"made.tool_{number}\"\ndescription = \"Print the number {number}\"\n\
-             argv = [\"echo\", \"{number}\"]\neffect = \"read\"\ndangerous = false\n"
+            "[[commands]]\nid=\"made.{number}\"\ndescription=\"Print {number}\"\nargv=[\"echo\"]\neffect=\"read\"\n\
+             dangerous=false\n"
         )
         .expect("a string takes all text");
     }
