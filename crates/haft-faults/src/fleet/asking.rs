@@ -58,7 +58,10 @@ impl FleetHistory {
         };
         let journal = Arc::clone(&self.journal);
         Ok(Box::pin(async move {
-            JournalAnswer::Ask(node, AskStepAnswer::Opened(journal.open_ask(ask).await))
+            JournalAnswer::Ask(
+                node,
+                AskStepAnswer::Opened(journal.open_ask(ask).await.map(Box::new)),
+            )
         }))
     }
 
@@ -74,8 +77,14 @@ impl FleetHistory {
         let journal = Arc::clone(&self.journal);
         Ok(Box::pin(async move {
             let seen = match is_over {
-                true => journal.end_ask(&id, AskEnd::Expired, clock_ms).await.map(Some),
-                false => journal.asks(AskQuery::of_id(&id)).await.map(|mut asks| asks.pop()),
+                true => journal
+                    .end_ask(&id, AskEnd::Expired, clock_ms)
+                    .await
+                    .map(|row| Some(Box::new(row))),
+                false => journal
+                    .asks(AskQuery::of_id(&id))
+                    .await
+                    .map(|mut asks| asks.pop().map(Box::new)),
             };
             JournalAnswer::Ask(node, AskStepAnswer::Seen(seen))
         }))
@@ -91,7 +100,8 @@ impl FleetHistory {
         let WaitingAsk { id, .. } = process.waiting_ask(node)?;
         let journal = Arc::clone(&self.journal);
         Ok(Box::pin(async move {
-            let received = journal.receive_answer(&id, clock_ms).await.map(|(row, _)| row);
+            let received =
+                journal.receive_answer(&id, clock_ms).await.map(|(row, _)| Box::new(row));
             JournalAnswer::Ask(node, AskStepAnswer::Received(received))
         }))
     }

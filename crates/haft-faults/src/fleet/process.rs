@@ -122,9 +122,9 @@ pub(super) enum JournalAnswer {
 
 /// An answer of the journal about an ask.
 pub(super) enum AskStepAnswer {
-    Opened(Result<AskRow, JournalError>),
-    Seen(Result<Option<AskRow>, JournalError>),
-    Received(Result<AskRow, JournalError>),
+    Opened(Result<Box<AskRow>, JournalError>),
+    Seen(Result<Option<Box<AskRow>>, JournalError>),
+    Received(Result<Box<AskRow>, JournalError>),
     Refused(Result<(), JournalError>),
 }
 
