@@ -25,7 +25,6 @@ const NODES_MAX: u64 = 60;
 const EVENTS_PER_CALL_MAX: u64 = 2_000;
 
 /// Something that happens.
-#[expect(clippy::large_enum_variant, reason = "a simulation holds few of them, and not for long")]
 pub(super) enum FleetEvent {
     /// The engine gives a run to a machine.
     Dispatch { run: usize },

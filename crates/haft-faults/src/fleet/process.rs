@@ -65,7 +65,6 @@ pub(super) struct WaitingAsk {
 }
 
 /// A step of a process.
-#[expect(clippy::large_enum_variant, reason = "a simulation holds few of them, and not for long")]
 pub(super) enum ProcessStep {
     /// Take the lease and read what is recorded.
     Open,
@@ -109,7 +108,6 @@ pub(super) enum ActivityEnding {
 }
 
 /// An answer of the journal.
-#[expect(clippy::large_enum_variant, reason = "a simulation holds few of them, and not for long")]
 pub(super) enum JournalAnswer {
     Opened(Result<(Lease, Vec<CallRow>), JournalError>),
     Intended(usize, Result<Intent, JournalError>),
