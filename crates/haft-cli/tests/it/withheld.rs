@@ -362,7 +362,7 @@ fn file_tools_refuse_every_name_of_a_denied_path() {
     let envelope = call(&world, "grep", &json!({"pattern": "TOKEN|see"}));
     let said = envelope["data"].to_string();
     assert!(envelope["type"] == "output" && !said.contains("TOKEN"), "{envelope}");
-    // What a search skipped is counted, and not named.
+    // A search counts what it skipped, and does not name it.
     for (tool, input) in
         [("grep", json!({"pattern": "no such text"})), ("glob", json!({"pattern": "*.none"}))]
     {

@@ -92,7 +92,7 @@ pub(super) struct AsksRejectArgs {
 /// Answer the questions of a tool or of a plan
 ///
 /// Give one ANSWER for each question, in their order. An answer is the number of an option, its label, or your own words. If
-/// several options may be chosen, separate their numbers with commas. An empty answer skips its question. What you answer allows
+/// several options may be chosen, separate their numbers with commas. An empty answer skips its question. An answer allows
 /// nothing. Without an ANSWER, haft asks the questions on the terminal. haft asks reject leaves them unanswered.
 #[derive(Args)]
 #[command(after_long_help = "\

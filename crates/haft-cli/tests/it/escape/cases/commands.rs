@@ -91,5 +91,6 @@ pub(super) const CASES: &[Case] = &[
         .open(&[NoKernel]),
     bash("script", "script -qc 'cat {outside}/secret' /dev/null").control(SameIfOffered),
     bash("flock", "flock lock cat {outside}/secret"),
-    bash("rg --pre", "echo x > y; printf '#!/bin/sh\\ncat {outside}/secret\\n' > p; chmod +x p; rg --pre ./p . y").control(SameIfOffered),
+    bash("rg --pre", "echo x > y; printf '#!/bin/sh\\ncat {outside}/secret\\n' > p; chmod +x p; rg --pre ./p . y").control(SameIfOffered)
+        .open(&[NoKernel]),
 ];
