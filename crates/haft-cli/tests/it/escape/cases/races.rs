@@ -61,5 +61,9 @@ pub(super) const CASES: &[Case] = &[
         "write after the call has ended",
         "(exec -a sleep sleep {alive}; echo late > {outside}/victim) > /dev/null 2>&1 & disown; exit 0",
     )
-    .control(Bare("(sleep {alive}; echo late > {outside}/victim) > /dev/null 2>&1 & disown; exit 0")),
+    .control(Bare(LATE)),
 ];
+
+/// Ends when the process that it leaves behind executes `sleep`, because it can be told from others only then.
+const LATE: &str = "(sleep {alive} & echo $! > begun; wait $! && echo late > {outside}/victim) > /dev/null 2>&1 & \
+    until test -s begun; do :; done; until tr '\\0' '\\n' < /proc/$(cat begun)/cmdline | grep -qxF {alive}; do :; done";
