@@ -24,7 +24,8 @@ const COMMANDS: usize = 5;
 const IN_FLIGHT: usize = 16;
 const CALLS: usize = 200_000;
 const RUNS: usize = 10_000;
-const TOOLS: usize = 10_000;
+/// As many commands as a manifest may declare.
+const TOOLS: usize = 128;
 const CONNECTIONS: usize = 200;
 /// A directory of a large root has so many files.
 const FILES_A_DIRECTORY: usize = 10;
@@ -181,7 +182,7 @@ fn root_of(parent: &Path, count: usize) -> anyhow::Result<PathBuf> {
     Ok(root)
 }
 
-/// Returns a manifest with so many commands. It is short, because a manifest has a bound and 10,000 commands have to fit.
+/// Returns a manifest with so many commands.
 fn declared_tools(count: usize) -> String {
     let mut manifest = String::new();
     for number in 0..count {
